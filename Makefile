@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# ringspun: `make run` and `make test` need git, make, a C compiler and the distribution's package manager; the
+# rest is set up by src/dependencies.sh before anything is compiled. `make help` lists the targets.
+#
+# CC, CFLAGS, CPPFLAGS, LDFLAGS are the user's, and ours are appended. V=1 shows the commands, WERROR=1 (or CI=true)
+# makes warnings errors. SANITIZE=address|undefined|thread and SWITCH=ucontext build into a directory of their own,
+# build/asan for example, so that one kind of build does not undo another.
+
+VERSION := 0.1.0
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+ifeq ($(origin CC),default)
+CC := cc
+endif
+CFLAGS ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+PYTHON ?= $(shell for p in /usr/bin/python3 python3; do $$p -c 'import pytest' 2>/dev/null && { echo $$p; break; }; done)
+ARGS ?=
+Q := $(if $(V),,@)
+say = $(if $(V),@:,@printf '  %-7s %s\n' $(1) $(2))
+
+# ---------------------------------------------------------------- which build
+
+sanitizer_name := $(patsubst address,asan,$(patsubst undefined,ubsan,$(patsubst thread,tsan,$(SANITIZE))))
+empty :=
+variant := $(subst $(empty) $(empty),-,$(strip $(sanitizer_name) $(filter ucontext,$(SWITCH))))
+B := build$(addprefix /,$(variant))
+O := $(B)/obj
+
+# The context switch: assembly where we have it for the compiler's target, swapcontext elsewhere and on request.
+processor := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null || uname -m)))
+switch_source := $(if $(filter ucontext,$(SWITCH)),,$(wildcard src/fiber/switch_$(processor).S))
+ifeq ($(switch_source),)
+switch_source := src/fiber/switch_ucontext.c
+switch_define := -DSWITCH_UCONTEXT
+endif
+
+sources := $(filter-out src/fiber/switch_%,$(wildcard $(addprefix src/,$(addsuffix /*.c,base fiber ring io http app)))) \
+	$(wildcard $(switch_source))
+objects := $(patsubst src/%,$(O)/%.o,$(basename $(sources)))
+library := $(O)/libringspun.a
+
+# ---------------------------------------------------------------- flags
+
+warnings := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+hardening := -fPIE -fstack-protector-strong -fstack-clash-protection
+ifeq ($(SANITIZE),)
+warnings += -Wframe-larger-than=4096
+# glibc's checks need an optimising build, and a distribution's flags may ask for a higher level already.
+ifeq ($(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),)
+hardening += $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif
+else
+hardening += -U_FORTIFY_SOURCE
+sanitize_flags := -fsanitize=$(SANITIZE) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize-recover=all)
+endif
+ifneq ($(filter true 1,$(CI) $(WERROR)),)
+warnings += -Werror
+endif
+
+# Asked when a recipe first needs it, and only then: dependencies.sh may just have brought it.
+from_shell = $(eval $(1) := $$(shell $(2)))$($(1))
+pkg_config := PKG_CONFIG_PATH=build/deps/pkgconfig:$$$$PKG_CONFIG_PATH $(PKG_CONFIG)
+deps_cflags = $(call from_shell,deps_cflags,$(pkg_config) --cflags liburing libllhttp libcjson)
+deps_libs = $(call from_shell,deps_libs,$(pkg_config) --libs liburing libllhttp libcjson)
+cmocka_cflags = $(call from_shell,cmocka_cflags,$(pkg_config) --cflags cmocka)
+cmocka_libs = $(call from_shell,cmocka_libs,$(pkg_config) --libs cmocka)
+
+cppflags = -Isrc -D_GNU_SOURCE -DRINGSPUN_VERSION='"$(VERSION)"' $(switch_define) $(deps_cflags) $(CPPFLAGS)
+cflags = $(CFLAGS) -std=gnu11 $(warnings) -fno-omit-frame-pointer -pthread $(hardening) $(sanitize_flags)
+ldflags = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed $(sanitize_flags) $(LDFLAGS)
+compile = $(CC) $(cppflags) $(cflags) -MMD -MP
+link = $(CC) $(cflags) $(ldflags)
+
+# ---------------------------------------------------------------- the program
+
+.PHONY: all run help
+all: $(B)/ringspun ## build build/ringspun (with SANITIZE= or SWITCH=, in a directory of its own)
+
+run: all ## build, and run the server: make run ARGS='--server.port=8081'
+	$(Q)exec $(B)/ringspun $(ARGS)
+
+help: ## print this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+$(B)/ringspun: $(O)/main.o $(library)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(O)/main.o $(library) $(deps_libs) $(LDLIBS) -o $@
+
+$(library): $(objects)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(objects)
+
+$(O)/%.o: src/%.c $(O)/flags | dependencies
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(compile) -c $< -o $@
+
+$(O)/%.o: src/%.S $(O)/flags | dependencies
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D) && $(compile) -c $< -o $@
+
+# Other flags or another compiler, and all is compiled anew.
+$(O)/flags: always | dependencies
+	$(Q)mkdir -p $(@D) && printf '%s\n' "$$($(CC) --version | head -n1)" '$(subst ','\'',$(compile) $(ldflags))' >$@.new && \
+		if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+.PHONY: always dependencies dependencies-test dependencies-check dependencies-bench
+always:
+
+dependencies:
+	$(Q)src/dependencies.sh build
+
+dependencies-test dependencies-check dependencies-bench: dependencies-%: | dependencies
+	$(Q)src/dependencies.sh $*
+
+# ---------------------------------------------------------------- unit tests
+
+# tests/unit/test_X.c is one cmocka program. One that says `/* links: scripted kernel */` links kernel.c and kernel_*.c
+# in front of the library, so that the archive's ring.o and sys.o are not drawn in; whatever else stands beside the
+# tests is theirs to call.
+unit_sources := $(wildcard tests/unit/test_*.c)
+unit_scripted := $(if $(unit_sources),$(shell grep -l -F '/* links: scripted kernel */' $(unit_sources)))
+unit_kernel := $(wildcard tests/unit/kernel.c tests/unit/kernel_*.c)
+unit_support := $(filter-out $(unit_sources) $(unit_kernel),$(wildcard tests/unit/*.c))
+unit_object = $(patsubst tests/%.c,$(O)/tests/%.o,$(1))
+unit_programs := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(unit_sources))
+TESTS ?= $(patsubst tests/unit/test_%.c,%,$(unit_sources))
+TEST_TIMEOUT ?= 120
+
+$(O)/tests/%.o: tests/%.c $(O)/flags | dependencies-test
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(compile) -Wno-frame-larger-than -Itests/unit $(cmocka_cflags) -c $< -o $@
+
+$(B)/tests/unit/%: $(O)/tests/unit/%.o $(call unit_object,$(unit_support)) $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(link) $(filter %.o,$^) $(library) $(cmocka_libs) $(deps_libs) $(LDLIBS) -o $@
+
+$(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(unit_scripted)): $(call unit_object,$(unit_kernel))
+
+.SECONDARY: $(call unit_object,$(unit_sources) $(unit_kernel) $(unit_support))
+
+# The whole list runs, one after the other, up to the first that fails. TESTS='parser timer' runs only those.
+.PHONY: test-unit test-e2e test
+test-unit: $(TESTS:%=$(B)/tests/unit/test_%) ## the unit tests alone (TESTS='parser timer' for some)
+	$(Q)for t in $(TESTS); do \
+		echo "== $(B)/tests/unit/test_$$t"; \
+		timeout $(TEST_TIMEOUT) $(test_wrapper) $(B)/tests/unit/test_$$t || \
+			{ echo "unit tests ($(B)): test_$$t failed with status $$?" >&2; exit 1; }; \
+	done; echo "unit tests ($(B)): $(words $(TESTS)) programs passed"
+
+-include $(patsubst %.o,%.d,$(call unit_object,$(unit_sources) $(unit_kernel) $(unit_support)))
+-include $(objects:.o=.d) $(O)/main.d
+
+# ---------------------------------------------------------------- all the tests
+
+# The tests against the real binary and real clients. What they leave out (a client that the distribution does not
+# have) pytest says. E2E_ARGS='-k drain -x' is handed to pytest.
+test-e2e: $(B)/ringspun | dependencies-test ## the end-to-end tests alone (E2E_ARGS='-k drain' for some)
+	$(Q)RINGSPUN_BINARY=$(abspath $(B)/ringspun) RINGSPUN_SANITIZED=$(SANITIZE) PYTHONDONTWRITEBYTECODE=1 \
+		timeout -k 10 $(E2E_TIMEOUT) $(PYTHON) -m pytest -p no:cacheprovider -q tests/e2e $(E2E_ARGS)
+
+E2E_ARGS ?=
+E2E_TIMEOUT ?= 600
+
+test: ## unit and end-to-end tests, in less than five minutes
+	$(Q)$(MAKE) all test-unit
+	$(Q)$(MAKE) test-e2e
+
+.PHONY: check asan ubsan tsan valgrind
+check: ## what test leaves out: layers, tidy, sanitizers and the unit tests on swapcontext
+	$(Q)$(MAKE) layers
+	$(Q)$(MAKE) tidy
+	$(Q)$(MAKE) asan
+	$(Q)$(MAKE) ubsan
+	$(Q)$(MAKE) SWITCH=ucontext all test-unit
+	@echo "check: layers, tidy, asan, ubsan and swapcontext are in order"
+
+asan: ## the unit tests with AddressSanitizer (and the server: build/asan/ringspun)
+	$(Q)$(MAKE) SANITIZE=address TEST_TIMEOUT=300 all test-unit
+
+ubsan: ## the unit tests with UndefinedBehaviorSanitizer
+	$(Q)UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) SANITIZE=undefined TEST_TIMEOUT=300 all test-unit
+
+# Without address randomisation: older ThreadSanitizers do not know the layouts that newer kernels choose.
+tsan: ## the unit tests with ThreadSanitizer
+	$(Q)$(MAKE) SANITIZE=thread TEST_TIMEOUT=600 test_wrapper='setarch -R' all test-unit
+
+valgrind: | dependencies-check ## the unit tests under valgrind's memcheck
+	$(Q)$(MAKE) TEST_TIMEOUT=900 test_wrapper='valgrind -q --error-exitcode=99 --leak-check=full' test-unit
+
+# ---------------------------------------------------------------- the code's form
+
+c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] bench/*.[ch] bench/*/*.[ch]))
+tidy_files := $(sort $(filter %.c,$(sources)) $(wildcard src/main.c src/fiber/switch_ucontext.c bench/*.c bench/micro/*.c))
+
+.PHONY: layers tidy format
+layers: $(O)/main.o $(library) ## check who includes whom, and that only ring/ calls the kernel
+	$(Q)CC='$(CC)' tests/layers_test.sh
+	$(Q)tests/layers.sh src $(O) bench
+
+tidy: $(tidy_files:%=tidy/%) ## clang-tidy, with clang's own warnings
+
+.PHONY: $(tidy_files:%=tidy/%)
+$(tidy_files:%=tidy/%): tidy/%: | dependencies-check
+	$(call say,TIDY,$*)
+	$(Q)mkdir -p $(O)/tidy && clang-tidy --quiet $* -- $(cppflags) -std=gnu11 $(warnings) -pthread \
+		2>$(O)/tidy/$(subst /,-,$*) || { cat $(O)/tidy/$(subst /,-,$*) >&2; exit 1; }
+
+format: | dependencies-check ## lay all C files out with clang-format
+	$(Q)clang-format -i $(c_files)
+
+# ---------------------------------------------------------------- benchmarks
+
+# bench/micro/X.c is one program, build/bench/X. bare_loop is a server, for others to be measured against.
+bench_sources := $(wildcard bench/micro/*.c)
+bench_programs := $(patsubst bench/micro/%.c,$(B)/bench/%,$(bench_sources))
+BENCHES ?= $(filter-out bare_loop,$(patsubst bench/micro/%.c,%,$(bench_sources)))
+
+# boost.context, where it is installed, for the context switch to be compared with.
+boost_libs = $(call from_shell,boost_libs,echo 'int main(void) { return 0; }' | \
+	$(CC) -x c - -lboost_context -o /dev/null 2>/dev/null && echo -lboost_context)
+$(O)/bench/micro/switch.o: private cppflags += $(if $(boost_libs),-DHAVE_BOOST_CONTEXT)
+$(B)/bench/switch: private LDLIBS += $(boost_libs)
+
+$(O)/bench/%.o: bench/%.c $(O)/flags | dependencies-bench
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(compile) -c $< -o $@
+
+$(B)/bench/%: $(O)/bench/micro/%.o $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(link) $< $(library) $(deps_libs) $(LDLIBS) -o $@
+
+.SECONDARY: $(bench_sources:%.c=$(O)/%.o)
+.PHONY: bench bench-micro bench-compare
+bench: ## all the benchmarks
+	$(Q)$(MAKE) bench-micro
+	$(Q)$(MAKE) bench-compare
+
+bench-micro: $(bench_programs) ## one primitive each: what a switch, a spawn, a park costs (BENCHES='switch' for some)
+	$(Q)for b in $(BENCHES); do echo "== $(B)/bench/$$b"; $(B)/bench/$$b || exit; done
+
+bench-compare: $(B)/ringspun $(B)/bench/bare_loop ## what a request costs, beside a bare io_uring loop in the same run
+	$(Q)python3 bench/micro/compare.py $(abspath $(B)/ringspun $(B)/bench/bare_loop)
+
+-include $(bench_sources:%.c=$(O)/%.d)
+
+# ---------------------------------------------------------------- clean
+
+.PHONY: clean
+clean: ## remove what was built, but for build/deps, the libraries that were fetched
+	$(Q)[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * app.h - what every handler may reach: the context of an exchange.
+ */
+#ifndef APP_APP_H
+#define APP_APP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "http/client_pool.h"
+
+/* How far the process is on its way out. */
+enum life {
+    LIFE_UP,
+    LIFE_LEAVING, /* SIGTERM came: all is served, readiness says no */
+    LIFE_DRAINING /* nothing new is accepted */
+};
+
+struct app {
+    struct client_pool *remote; /* connections to remote.url */
+    uint64_t started_ns;        /* CLOCK_MONOTONIC */
+    _Atomic(enum life) life;
+    atomic_uint_fast64_t remote_invocations; /* of /remote/{n} */
+    int wake_fd; /* main's eventfd: look whether the drain is over */
+};
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delay.c - read a delay exactly, without floating point. Called by blocking.c and remote.c.
+ */
+#include "app/delay.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/time.h"
+
+#define DELAY_MAX_NS (24 * 3600 * NS_PER_S)
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* unit_ns - the unit that the rest of the text names, 0 when it names none. */
+static uint64_t unit_ns(struct slice unit)
+{
+    static const struct {
+        struct slice name;
+        uint64_t ns;
+    } units[] = {
+        {SLICE(""), NS_PER_S},       {SLICE("s"), NS_PER_S},          {SLICE("ms"), NS_PER_MS},
+        {SLICE("m"), 60 * NS_PER_S}, {SLICE("h"), 3600 * NS_PER_S},
+    };
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (slice_equal(unit, units[i].name)) {
+            return units[i].ns;
+        }
+    }
+    return 0;
+}
+
+int delay_parse(struct slice text, uint64_t *ns)
+{
+    size_t at = 0, whole_end, fraction_at, fraction_end;
+
+    if (text.length > DELAY_TEXT_MAX) {
+        return -EINVAL;
+    }
+    while (at < text.length && is_digit(text.at[at])) {
+        at++;
+    }
+    whole_end = fraction_at = fraction_end = at;
+    if (at < text.length && text.at[at] == '.') {
+        fraction_at = ++at;
+        while (at < text.length && is_digit(text.at[at])) {
+            at++;
+        }
+        fraction_end = at;
+        if (fraction_at == fraction_end) {
+            return -EINVAL;
+        }
+    }
+    uint64_t unit = unit_ns((struct slice){.at = text.at + at, .length = text.length - at});
+    if (whole_end == 0 || unit == 0) {
+        return -EINVAL;
+    }
+    uint64_t whole = 0;
+    for (size_t i = 0; i < whole_end; i++) {
+        whole = whole * 10 + (uint64_t)(text.at[i] - '0');
+        if (whole > DELAY_MAX_NS / unit) {
+            return -ERANGE;
+        }
+    }
+    /* Digit by digit the value of a place is unit / 10^k; what does not divide is carried as a rest. */
+    uint64_t total = whole * unit, place = unit;
+    bool rest = false;
+    for (size_t i = fraction_at; i < fraction_end; i++) {
+        uint64_t digit = (uint64_t)(text.at[i] - '0');
+        rest = rest || (digit != 0 && place % 10 != 0);
+        place /= 10;
+        total += digit * place;
+    }
+    if (rest) {
+        total++;
+    }
+    if (total > DELAY_MAX_NS) {
+        return -ERANGE;
+    }
+    *ns = total;
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delay.h - the {n} of /remote/{n} and /blocking/{n}. Pure.
+ */
+#ifndef APP_DELAY_H
+#define APP_DELAY_H
+
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/slice.h"
+
+#define DELAY_TEXT_MAX 64 /* bytes of n */
+
+/*
+ * delay_parse - digits, an optional fraction, an optional unit ms, s, m or h (none: seconds).
+ *
+ * @ns  out: the delay in nanoseconds; what is finer is rounded up, so that a sleep is never short
+ *
+ * Returns  0; -EINVAL no such number (a sign or an exponent included); -ERANGE more than 24 h
+ */
+int delay_parse(struct slice text, uint64_t *ns) WARN_UNUSED;
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remote.c - GET /remote/{n}: the slow service that /blocking/{n} calls.
+ */
+#include <errno.h>
+
+#include "app/app.h"
+#include "app/delay.h"
+#include "app/routes.h"
+#include "base/log.h"
+#include "io/sleep.h"
+#include "ring/sys.h"
+
+void remote_handle(struct http_exchange *exchange)
+{
+    struct app *app = exchange->context;
+    struct slice n = exchange->params[0];
+    uint64_t asked_ns = sys_clock_ns(); /* the delay counts from the request, not from our work on it */
+    uint64_t delay_ns;
+
+    int result = delay_parse(n, &delay_ns);
+    if (result < 0) {
+        http_respond_error(exchange, 400,
+                           result == -ERANGE ? SLICE("a delay is at most 24 h")
+                                             : SLICE("a delay is digits with an optional fraction "
+                                                     "and an optional unit ms, s, m or h"),
+                           sys_wall_ns());
+        return;
+    }
+    uint64_t count =
+        atomic_fetch_add_explicit(&app->remote_invocations, 1, memory_order_relaxed) + 1;
+    log_debug("app.remote", "invokeCount : %llu", (unsigned long long)count);
+    if (sleep_until(asked_ns + delay_ns) < 0) {
+        return; /* the client reset: nobody reads an answer */
+    }
+    struct slice body =
+        arena_printf(exchange->arena, "Hello, delayed by %.*s seconds.", (int)n.length, n.at);
+    if (body.at == NULL) {
+        http_respond_error(exchange, 503, SLICE("no memory for the answer"), sys_wall_ns());
+        return;
+    }
+    http_respond_text(exchange, body);
+}

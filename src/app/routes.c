@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * routes.c - which path is whose.
+ */
+#include "app/routes.h"
+
+static const struct route app_routes[] = {
+    {HTTP_GET, "/currentThread", current_thread_handle, ROUTE_QUICK},
+    {HTTP_GET, "/blocking/{n}", blocking_handle, ROUTE_PARKS},
+    {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK},
+    {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK},
+    {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK},
+};
+
+static const struct route remote_routes[] = {
+    {HTTP_GET, "/remote/{n}", remote_handle, ROUTE_PARKS},
+    {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK},
+    {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK},
+    {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK},
+};
+
+const struct router routes_app = {
+    .routes = app_routes, .count = sizeof(app_routes) / sizeof(app_routes[0])};
+
+const struct router routes_remote = {
+    .routes = remote_routes, .count = sizeof(remote_routes) / sizeof(remote_routes[0])};

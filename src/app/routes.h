@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * routes.h - the route tables, and the handlers that they name.
+ *
+ * Every handler is written as if it might block: on a fiber its calls park, on a
+ * platform thread they block. The context of each is a struct app.
+ */
+#ifndef APP_ROUTES_H
+#define APP_ROUTES_H
+
+#include "http/router.h"
+
+extern const struct router routes_app;    /* server.port */
+extern const struct router routes_remote; /* remote.port */
+
+http_handler current_thread_handle;   /* current_thread.c */
+http_handler blocking_handle;         /* blocking.c */
+http_handler remote_handle;           /* remote.c */
+http_handler health_handle;           /* health.c */
+http_handler health_liveness_handle;  /* health.c */
+http_handler health_readiness_handle; /* health.c */
+
+#endif

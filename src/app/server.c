@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.c - put listener, sessions and thread policy of one port together.
+ *
+ * Called by run.c for each port that is configured.
+ */
+#include "app/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "ring/sys.h"
+
+static void wake_main(void *context)
+{
+    struct app *app = context;
+    sys_eventfd_signal(app->wake_fd);
+}
+
+static void on_listener_closed(struct listener *listener)
+{
+    struct service *service = listener->setup.context;
+    wake_main(service->setup.context);
+}
+
+int server_open(struct server *server, const struct server_setup *setup)
+{
+    const struct config *config = setup->config;
+    char prefix[POOL_PREFIX_SIZE];
+
+    memset(server, 0, sizeof(*server));
+    server->setup = *setup;
+    server->limit.max = setup->connections_max;
+    struct listener_setup listener = {
+        .name = setup->name,
+        .address = config->server_address,
+        .port = setup->port,
+        .carriers = setup->carriers,
+        .carrier_count = setup->carrier_count,
+        .limits = {setup->total, &server->limit},
+        .serve = service_serve,
+        .refusal = service_refusal,
+        .context = &server->service,
+    };
+    int result = listener_open(&server->listener, &listener);
+    if (result < 0) {
+        return result;
+    }
+    server->listener.on_closed = on_listener_closed;
+    if (setup->threads > 0) {
+        snprintf(prefix, sizeof(prefix), "%s-%u-exec-", setup->name, server->listener.port);
+        result = pool_init(&server->pool, prefix, setup->threads);
+        if (result < 0) {
+            goto undo_listener;
+        }
+    }
+    struct service_setup service = {
+        .name = setup->name,
+        .router = *setup->router,
+        .limits = {.head_bytes_max = config->header_bytes_max,
+                   .body_bytes_max = config->body_bytes_max},
+        .head_timeout_ns = config->connection_timeout_ns,
+        .keep_alive_timeout_ns = config->keep_alive_timeout_ns,
+        .pool = setup->threads > 0 ? &server->pool : NULL,
+        .access_log = config->access_log,
+        .context = setup->app,
+        .carriers = setup->carriers,
+        .carrier_count = setup->carrier_count,
+        .on_ended = wake_main,
+    };
+    result = service_init(&server->service, &service, server->listener.port);
+    if (result < 0) {
+        goto undo_pool;
+    }
+    return 0;
+
+undo_pool:
+    if (setup->threads > 0) {
+        pool_fini(&server->pool);
+    }
+undo_listener:
+    listener_fini(&server->listener);
+    return result;
+}
+
+void server_start(struct server *server)
+{
+    const struct server_setup *setup = &server->setup;
+    char policy[64];
+    char logger[32];
+
+    snprintf(policy, sizeof(policy), "fibers");
+    if (setup->threads > 0) {
+        snprintf(policy, sizeof(policy), "at most %u platform threads", setup->threads);
+    }
+    snprintf(logger, sizeof(logger), "%s.listener", setup->name);
+    listener_start(&server->listener);
+    log_info(logger, "%s started on port %u (http), %s, %u carrier%s", setup->announce,
+             server->listener.port, policy, setup->carrier_count,
+             setup->carrier_count == 1 ? "" : "s");
+}
+
+void server_drain(struct server *server)
+{
+    service_drain(&server->service);
+    listener_drain(&server->listener);
+}
+
+bool server_is_drained(struct server *server)
+{
+    return atomic_load(&server->listener.open_acceptors) == 0 &&
+           atomic_load(&server->limit.live) == 0;
+}
+
+void server_close(struct server *server)
+{
+    if (server->setup.threads > 0) {
+        pool_fini(&server->pool);
+    }
+    service_fini(&server->service);
+    listener_fini(&server->listener);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sched.c - the loop's side of the fibers: run, expire, tidy. Called by the
+ * carrier's loop, which stands on the thread's own stack.
+ */
+#include "fiber/sched.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "base/time.h"
+#include "fiber/fiber.h"
+
+/* How long a fiber is idle, or a stack free, before its pages go back. */
+#define TIDY_AFTER_NS NS_PER_S
+/* Idle fibers are trimmed together twice a second, not each on a turn of its own. */
+#define TIDY_STEP_NS (NS_PER_S / 2)
+/* Stacks trimmed a call: some 200 µs of work. */
+#define TIDY_BATCH 256
+
+static _Thread_local struct sched *thread_sched;
+
+struct sched *sched_current(void)
+{
+    return thread_sched;
+}
+
+int sched_init(struct sched *sched, const struct sched_setup *setup)
+{
+    must(thread_sched == NULL);
+    must(setup->clock_ns != NULL);
+    memset(sched, 0, sizeof *sched);
+    sched->setup = *setup;
+    int result = stack_pool_init(&sched->stacks, setup->stack_bytes, setup->force_mprotect);
+    if (result != 0) {
+        return result;
+    }
+    list_init(&sched->ready);
+    list_init(&sched->live);
+    list_init(&sched->idle);
+    sched->now_ns = setup->clock_ns();
+    timer_wheel_init(&sched->timers, sched->now_ns);
+    switch_adopt(&sched->loop);
+    thread_sched = sched;
+    __atomic_store_n(&must_describe, fiber__describe_current, __ATOMIC_RELAXED);
+    return 0;
+}
+
+void sched_fini(struct sched *sched)
+{
+    must(sched == thread_sched);
+    must(sched->live_count == 0 && list_empty(&sched->live) && list_empty(&sched->ready));
+    must(sched->timers.armed == 0);
+    stack_pool_fini(&sched->stacks);
+    thread_sched = NULL;
+}
+
+/* After the last switch out of a fiber: its struct goes back along with its stack. */
+static void release(struct sched *sched, struct fiber *fiber)
+{
+    must(fiber->state == FIBER_DONE);
+    list_remove(&fiber->live_link);
+    sched->live_count--;
+    switch_forget(&fiber->context);
+    stack_put(&sched->stacks, fiber->stack);
+}
+
+/* One fiber's turn, from sched->now_ns on, which is brought up to date at its end. */
+static void run_one(struct sched *sched, struct fiber *fiber)
+{
+    uint64_t start_ns = sched->now_ns;
+    must(fiber->state == FIBER_READY);
+    fiber->state = FIBER_RUNNING;
+    fiber->switches++;
+    fiber->parked_ns += start_ns - fiber->state_since_ns;
+    fiber->state_since_ns = start_ns;
+    sched->switches++;
+    sched->current = fiber;
+    __atomic_store_n(&sched->run_fiber_id, fiber->id, __ATOMIC_RELAXED);
+    __atomic_store_n(&sched->run_started_ns, start_ns, __ATOMIC_RELAXED);
+
+    switch_to(&sched->loop, &fiber->context);
+
+    sched->current = NULL;
+    sched->now_ns = sched->setup.clock_ns();
+    if (sched->finished != NULL) {
+        must(sched->finished == fiber);
+        sched->finished = NULL;
+        release(sched, fiber);
+        return;
+    }
+    must(fiber->state != FIBER_RUNNING);
+    fiber->run_ns += sched->now_ns - start_ns;
+    fiber->state_since_ns = sched->now_ns;
+}
+
+size_t sched_run(struct sched *sched)
+{
+    must(sched == thread_sched && sched->current == NULL);
+    if (list_empty(&sched->ready)) {
+        return 0;
+    }
+    /* no fiber leaves the queue but here: this one ends what is ready now */
+    const struct list *last = sched->ready.previous;
+    const struct list *node;
+    size_t ran = 0;
+    sched->now_ns = sched->setup.clock_ns();
+    do {
+        node = sched->ready.next;
+        struct fiber *fiber = container_of(node, struct fiber, run_link);
+        list_remove(&fiber->run_link);
+        run_one(sched, fiber);
+        ran++;
+    } while (node != last);
+    __atomic_store_n(&sched->run_started_ns, 0, __ATOMIC_RELAXED);
+    return ran;
+}
+
+size_t sched_expire(struct sched *sched, uint64_t now_ns)
+{
+    must(sched == thread_sched && sched->current == NULL);
+    size_t woken = 0;
+    sched->now_ns = now_ns;
+    for (;;) {
+        struct timer *timer = timer_wheel_take(&sched->timers, now_ns);
+        if (timer == NULL) {
+            return woken;
+        }
+        fiber__unpark(container_of(timer, struct fiber, timer), -ETIMEDOUT);
+        woken++;
+    }
+}
+
+/* When the fiber that is idle for longest shall be trimmed; TIMER_NEVER when none is idle. */
+static uint64_t idle_due_ns(const struct sched *sched)
+{
+    if (list_empty(&sched->idle)) {
+        return TIMER_NEVER;
+    }
+    const struct fiber *oldest = container_of(sched->idle.next, struct fiber, idle_link);
+    uint64_t due_ns = oldest->idle_since_ns + TIDY_AFTER_NS;
+    return (due_ns + TIDY_STEP_NS - 1) / TIDY_STEP_NS * TIDY_STEP_NS;
+}
+
+/* Trim the fibers that have been idle for long enough, oldest first. */
+static void trim_idle(struct sched *sched, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < TIDY_BATCH && !list_empty(&sched->idle); i++) {
+        struct fiber *fiber = container_of(sched->idle.next, struct fiber, idle_link);
+        if (fiber->idle_since_ns + TIDY_AFTER_NS > now_ns) {
+            return;
+        }
+        /* it comes back to the list only by running and parking idle again */
+        list_remove(&fiber->idle_link);
+        stack_trim(fiber->stack, switch_stack_pointer(&fiber->context));
+    }
+}
+
+uint64_t sched_tidy(struct sched *sched, uint64_t now_ns)
+{
+    must(sched == thread_sched && sched->current == NULL);
+    if (idle_due_ns(sched) <= now_ns) {
+        trim_idle(sched, now_ns);
+    }
+    if (stack_pool_dirty(&sched->stacks) == 0) {
+        sched->tidy_ns = 0;
+    } else if (sched->tidy_ns == 0) {
+        sched->tidy_ns = now_ns + TIDY_AFTER_NS;
+    } else if (sched->tidy_ns <= now_ns && !stack_pool_trim(&sched->stacks, TIDY_BATCH)) {
+        sched->tidy_ns = 0;
+    }
+    uint64_t idle_ns = idle_due_ns(sched);
+    uint64_t free_ns = sched->tidy_ns == 0 ? TIMER_NEVER : sched->tidy_ns;
+    return idle_ns < free_ns ? idle_ns : free_ns;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack.c - slabs and the list of free stacks. Called by sched.c and fiber.c on
+ * the pool's own thread; the guards are guard.c's.
+ *
+ * Slabs grow from 4 to 64 MiB. Linux places each mapping right below the one
+ * before and merges neighbours with equal flags, so a million 64 KiB stacks need
+ * about as many mappings as the address space has holes.
+ *
+ * Guard markers lie in the page tables: MADV_DONTNEED passes over them (madvise(2)),
+ * so one call may give back the pages on both sides of a guard. The list of free
+ * stacks is kept outside of them, since a free stack has no page.
+ */
+#include "fiber/stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/must.h"
+
+#define SLAB_BYTES_MIN ((size_t)4 << 20)
+#define SLAB_BYTES_MAX ((size_t)64 << 20)
+#define FREE_CAPACITY_MIN 64
+
+struct stack_slab {
+    struct stack_slab *next;
+    char *base;
+    size_t size;
+};
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Map the next slab; when memory is short, a smaller one. */
+static int slab_map(struct stack_pool *pool)
+{
+    struct stack_slab *slab = malloc(sizeof *slab);
+    if (slab == NULL) {
+        return -ENOMEM;
+    }
+    size_t size = pool->slab_bytes_next;
+    char *base = MAP_FAILED;
+    for (; base == MAP_FAILED && size >= pool->stack_bytes; size /= 2) {
+        slab->size = size / pool->stack_bytes * pool->stack_bytes;
+        base = mmap(NULL, slab->size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    }
+    if (base == MAP_FAILED) {
+        free(slab);
+        return -ENOMEM;
+    }
+    /* a huge page would make each stack resident whole; EINVAL where there are none */
+    (void)madvise(base, slab->size, MADV_NOHUGEPAGE);
+    slab->base = base;
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    pool->slab_next = base;
+    pool->slab_end = base + slab->size;
+    if (pool->slab_bytes_next < SLAB_BYTES_MAX) {
+        pool->slab_bytes_next *= 2;
+    }
+    return 0;
+}
+
+/* Room in the free list for one more stack than there are. */
+static int reserve_free(struct stack_pool *pool)
+{
+    if (pool->created < pool->free_capacity) {
+        return 0;
+    }
+    size_t capacity = pool->free_capacity == 0 ? FREE_CAPACITY_MIN : pool->free_capacity * 2;
+    char **grown = realloc(pool->free, capacity * sizeof *grown);
+    if (grown == NULL) {
+        return -ENOMEM;
+    }
+    pool->free = grown;
+    pool->free_capacity = capacity;
+    return 0;
+}
+
+int stack_pool_init(struct stack_pool *pool, size_t stack_bytes, bool force_mprotect)
+{
+    if (stack_bytes % page_bytes() != 0 || stack_bytes < STACK_BYTES_MIN ||
+        stack_bytes > STACK_BYTES_MAX || STACK_SCRATCH_BYTES % page_bytes() != 0) {
+        return -EINVAL;
+    }
+    memset(pool, 0, sizeof *pool);
+    pool->stack_bytes = stack_bytes;
+    pool->slab_bytes_next = stack_bytes > SLAB_BYTES_MIN ? SLAB_BYTES_MAX : SLAB_BYTES_MIN;
+    guard_init(&pool->guard, force_mprotect);
+    return 0;
+}
+
+void stack_pool_fini(struct stack_pool *pool)
+{
+    must(pool->live == 0);
+    while (pool->slabs != NULL) {
+        struct stack_slab *slab = pool->slabs;
+        pool->slabs = slab->next;
+        must(munmap(slab->base, slab->size) == 0);
+        free(slab);
+    }
+    guard_fini(&pool->guard);
+    free(pool->free);
+    memset(pool, 0, sizeof *pool);
+}
+
+int stack_get(struct stack_pool *pool, struct stack *stack)
+{
+    stack->size = pool->stack_bytes;
+    if (pool->free_count > 0) {
+        stack->base = pool->free[--pool->free_count];
+        if (pool->free_clean > pool->free_count) {
+            pool->free_clean = pool->free_count;
+        }
+        pool->live++;
+        return 0;
+    }
+    if (reserve_free(pool) != 0 || (pool->slab_next == pool->slab_end && slab_map(pool) != 0)) {
+        return -ENOMEM;
+    }
+    if (guard_install(&pool->guard, pool->slab_next + STACK_SCRATCH_BYTES, STACK_GUARD_BYTES) != 0) {
+        return -ENOMEM;
+    }
+    stack->base = pool->slab_next;
+    pool->slab_next += pool->stack_bytes;
+    pool->created++;
+    pool->live++;
+    return 0;
+}
+
+void stack_put(struct stack_pool *pool, struct stack stack)
+{
+    must(pool->live > 0 && pool->free_count < pool->free_capacity);
+    must(stack.size == pool->stack_bytes);
+    pool->free[pool->free_count++] = stack.base;
+    pool->live--;
+}
+
+size_t stack_pool_dirty(const struct stack_pool *pool)
+{
+    size_t cold = pool->free_count > STACK_HOT ? pool->free_count - STACK_HOT : 0;
+    return cold > pool->free_clean ? cold - pool->free_clean : 0;
+}
+
+bool stack_pool_trim(struct stack_pool *pool, size_t batch)
+{
+    size_t dirty = stack_pool_dirty(pool);
+    size_t count = dirty < batch ? dirty : batch;
+    size_t end = pool->free_clean + count;
+    while (pool->free_clean < end) {
+        /* stacks that were given back in the order of their addresses leave in one call */
+        char *low = pool->free[pool->free_clean++];
+        char *high = low + pool->stack_bytes;
+        for (; pool->free_clean < end; pool->free_clean++) {
+            char *base = pool->free[pool->free_clean];
+            if (base == high) {
+                high += pool->stack_bytes;
+            } else if (base + pool->stack_bytes == low) {
+                low = base;
+            } else {
+                break;
+            }
+        }
+        (void)madvise(low, (size_t)(high - low), MADV_DONTNEED);
+    }
+    return dirty > count;
+}
+
+void stack_trim(struct stack stack, const void *lowest_used)
+{
+    size_t used_from = (size_t)((const char *)lowest_used - stack.base);
+    must(used_from >= STACK_SCRATCH_BYTES + STACK_GUARD_BYTES && used_from < stack.size);
+    (void)madvise(stack.base, used_from & ~(page_bytes() - 1), MADV_DONTNEED);
+}
+
+bool stack_in_guard(struct stack stack, const void *address)
+{
+    const char *guard = stack.base + STACK_SCRATCH_BYTES;
+    return (const char *)address >= guard && (const char *)address < guard + STACK_GUARD_BYTES;
+}
+
+/* Resident bytes in a range of whole pages. */
+static size_t resident_bytes(char *from, const char *to)
+{
+    unsigned char resident[64];
+    size_t page = page_bytes();
+    size_t pages = 0;
+    while (from < to) {
+        size_t size = (size_t)(to - from);
+        size = size < sizeof resident * page ? size : sizeof resident * page;
+        if (mincore(from, size, resident) != 0) {
+            break;
+        }
+        for (size_t i = 0; i < size / page; i++) {
+            pages += resident[i] & 1;
+        }
+        from += size;
+    }
+    return pages * page;
+}
+
+size_t stack_used_bytes(struct stack stack)
+{
+    return resident_bytes(stack.base, stack.base + STACK_SCRATCH_BYTES) +
+           resident_bytes(stack_low(stack), stack.base + stack.size);
+}

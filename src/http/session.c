@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - read a request, have it handled, write the response, again.
+ *
+ * The hub of the data path: conn.c gives bytes, parser.c makes the request,
+ * router.c finds the handler, writer.c makes bytes. Runs on the connection's fiber.
+ *
+ * Its working memory is the fiber's scratch: the first half collects responses,
+ * the second is the first block of the request's arena. Both are empty whenever
+ * the session waits for a next request, so they may be lost then.
+ */
+#include "http/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "fiber/fiber.h"
+#include "http/access.h"
+#include "http/writer.h"
+#include "io/conn.h"
+#include "io/pool.h"
+#include "ring/sys.h"
+
+#define OUT_BYTES (STACK_SCRATCH_BYTES / 2)
+
+/* What a request may take beside its head and body: field array, response body. */
+#define ARENA_EXTRA_BYTES ((size_t)131072)
+
+/* After an error answer: so much of what still comes is dropped, for so long. */
+#define LINGER_BYTES ((size_t)2 * 1024 * 1024)
+#define LINGER_NS (2 * NS_PER_S)
+
+/* A connection accepted in the moment of the drain gets this long to send its request. */
+#define FRESH_GRACE_NS (100 * NS_PER_MS)
+
+struct session {
+    struct conn conn;
+    struct list link; /* service_lane.sessions */
+    struct service *service;
+    struct service_lane *lane;
+    struct listener *listener;
+};
+
+/* What the fiber works with; on its stack, reached by nobody else. */
+struct work {
+    struct session *session;
+    struct parser parser;
+    struct arena arena;
+    char *out; /* OUT_BYTES of responses not yet sent */
+    size_t out_length;
+    uint64_t requests;      /* answered on this connection */
+    uint64_t opened_ns;
+    uint64_t head_until_ns; /* deadline of the message in work; 0: none has begun */
+    bool graced;
+};
+
+enum read_result {
+    READ_REQUEST, /* complete */
+    READ_HEAD,    /* complete but for its body */
+    READ_REFUSED, /* parser.refusal says why */
+    READ_ENDED    /* nothing more to answer: close */
+};
+
+static int flush(struct work *work)
+{
+    if (work->out_length == 0) {
+        return 0;
+    }
+    struct slice bytes = {.at = work->out, .length = work->out_length};
+    uint64_t deadline_ns = fiber_current()->sched->now_ns +
+                           work->session->service->setup.head_timeout_ns;
+    work->out_length = 0;
+    return conn_write(&work->session->conn, bytes, deadline_ns);
+}
+
+/* wait_bytes - conn_peek with the deadline that fits: idle between requests, else the message's. */
+static ssize_t wait_bytes(struct work *work, struct slice *bytes)
+{
+    struct session *session = work->session;
+    const struct service_setup *setup = &session->service->setup;
+    uint64_t now_ns = fiber_current()->sched->now_ns;
+
+    if (work->head_until_ns != 0) {
+        return conn_peek(&session->conn, bytes, work->head_until_ns);
+    }
+    uint64_t idle_until_ns = work->requests == 0 ? work->opened_ns + setup->head_timeout_ns
+                                                 : now_ns + setup->keep_alive_timeout_ns;
+    ssize_t got = conn_peek_idle(&session->conn, bytes, idle_until_ns);
+    if (got == -ECANCELED && work->requests == 0 && !work->graced) {
+        work->graced = true;
+        got = conn_peek(&session->conn, bytes, now_ns + FRESH_GRACE_NS);
+    }
+    return got;
+}
+
+static enum read_result refuse(struct work *work, int status, const char *message)
+{
+    work->parser.refusal = (struct parser_refusal){.status = status, .message = message};
+    return READ_REFUSED;
+}
+
+/* read_on - read until the parser has an event to tell. */
+static enum read_result read_on(struct work *work)
+{
+    struct session *session = work->session;
+    struct parser *parser = &work->parser;
+
+    for (;;) {
+        struct slice bytes;
+        /* Responses in hand leave together, as soon as no more of a request is in hand. */
+        if (!conn_has_unread(&session->conn) && flush(work) < 0) {
+            return READ_ENDED;
+        }
+        ssize_t got = wait_bytes(work, &bytes);
+        if (got == 0) {
+            return parser_finish(parser) == PARSER_REFUSED ? READ_REFUSED : READ_ENDED;
+        }
+        if (got == -ETIMEDOUT && parser->started) {
+            return refuse(work, 408, parser->head_complete ? "the body did not arrive in time"
+                                                           : "the head did not arrive in time");
+        }
+        if (got < 0) {
+            return READ_ENDED;
+        }
+        if (work->head_until_ns == 0) {
+            uint64_t since_ns =
+                work->requests == 0 ? work->opened_ns : fiber_current()->sched->now_ns;
+            work->head_until_ns = since_ns + session->service->setup.head_timeout_ns;
+        }
+        size_t consumed;
+        enum parser_event event = parser_feed(parser, bytes, &consumed);
+        conn_consume(&session->conn, consumed);
+        switch (event) {
+        case PARSER_MORE:
+            break;
+        case PARSER_HEAD:
+            return READ_HEAD;
+        case PARSER_MESSAGE:
+            return READ_REQUEST;
+        case PARSER_REFUSED:
+            return READ_REFUSED;
+        }
+    }
+}
+
+/* respond - append the response to what leaves next. Returns 0, or -errno of a send. */
+static int respond(struct work *work, const struct http_response *response,
+                   const struct writer_framing *framing)
+{
+    size_t room = OUT_BYTES - work->out_length;
+    size_t length = writer_response(work->out + work->out_length, room, response, framing);
+    if (length == 0) {
+        int result = flush(work);
+        if (result < 0) {
+            return result;
+        }
+        length = writer_response(work->out, OUT_BYTES, response, framing);
+    }
+    if (length != 0) {
+        work->out_length += length;
+        return 0;
+    }
+    /* The body is too long to be copied: it leaves from where it is. */
+    work->out_length = writer_head(work->out, OUT_BYTES, response, framing);
+    must(work->out_length > 0);
+    int result = flush(work);
+    size_t body_length = writer_body_length(response, framing);
+    if (result < 0 || body_length == 0) {
+        return result;
+    }
+    uint64_t deadline_ns = fiber_current()->sched->now_ns +
+                           work->session->service->setup.head_timeout_ns;
+    return conn_write(&work->session->conn,
+                      (struct slice){.at = response->body.at, .length = body_length}, deadline_ns);
+}
+
+/* A handler on its way to a platform thread. */
+struct handling {
+    http_handler *handler;
+    struct http_exchange *exchange;
+};
+
+static void run_handling(void *argument)
+{
+    struct handling *handling = argument;
+    handling->handler(handling->exchange);
+}
+
+/* handle - run the handler where the service's thread policy says. Returns 0; -ECANCELED the client is gone. */
+static int handle(struct work *work, const struct route *route, struct http_exchange *exchange)
+{
+    struct session *session = work->session;
+    struct pool *pool = session->service->setup.pool;
+
+    if (pool == NULL && (route->flags & ROUTE_PARKS) == 0) {
+        route->handler(exchange);
+        return 0;
+    }
+    int result = flush(work);
+    if (result < 0) {
+        return result;
+    }
+    if (pool != NULL) {
+        struct handling handling = {.handler = route->handler, .exchange = exchange};
+        if (pool_run(pool, run_handling, &handling) < 0) {
+            http_respond_error(exchange, 503, SLICE("no thread to run the request"),
+                               sys_wall_ns());
+        }
+        return session->conn.error != 0 ? session->conn.error : 0;
+    }
+    conn_bind(&session->conn, fiber_current());
+    route->handler(exchange);
+    conn_bind(&session->conn, NULL);
+    return fiber_current()->cancelled ? -ECANCELED : 0;
+}
+
+static void log_request(const struct work *work, const struct http_response *response,
+                        const struct writer_framing *framing)
+{
+    if (likely(!work->session->service->setup.access_log)) {
+        return;
+    }
+    char peer[64];
+    sys_peer(work->session->conn.fd, peer, sizeof(peer));
+    struct access_entry entry = {.peer = peer,
+                                 .wall_ns = carrier_wall_ns(work->session->conn.carrier),
+                                 .request = &work->parser.request,
+                                 .status = response->status != 0 ? response->status : 200,
+                                 .body_length = writer_body_length(response, framing)};
+    access_log(&entry);
+}
+
+/*
+ * read_body - after a head: route it, answer Expect, and read the body.
+ *
+ * Returns  READ_REQUEST; READ_REFUSED; READ_ENDED. With *refused_early the
+ *          response is there, the body is not: answer and close
+ */
+static enum read_result read_body(struct work *work, const struct route *route, bool *refused_early)
+{
+    *refused_early = false;
+    if (work->parser.request.expect_continue) {
+        if (route == NULL) {
+            /* The client may send the body now or not: the framing is in doubt. */
+            *refused_early = true;
+            return READ_REQUEST;
+        }
+        struct slice interim = writer_continue();
+        if (flush(work) < 0) {
+            return READ_ENDED;
+        }
+        memcpy(work->out, interim.at, interim.length);
+        work->out_length = interim.length;
+    }
+    work->parser.keep_body = route != NULL && (route->flags & ROUTE_BODY) != 0;
+    work->head_until_ns =
+        fiber_current()->sched->now_ns + work->session->service->setup.head_timeout_ns;
+    return read_on(work);
+}
+
+/* exchange_one - one request and its response. Returns true when the connection persists. */
+static bool exchange_one(struct work *work, bool *linger)
+{
+    struct service *service = work->session->service;
+    struct http_response response = {0};
+    struct http_exchange exchange = {.request = &work->parser.request,
+                                     .response = &response,
+                                     .arena = &work->arena,
+                                     .context = service->setup.context};
+    const struct route *route = NULL;
+    bool refused_early = false;
+
+    enum read_result read = read_on(work);
+    if (read == READ_HEAD || read == READ_REQUEST) {
+        route = router_find(&service->setup.router, &exchange,
+                            carrier_wall_ns(work->session->conn.carrier));
+    }
+    if (read == READ_HEAD) {
+        read = read_body(work, route, &refused_early);
+    }
+    if (read == READ_ENDED) {
+        return false;
+    }
+    if (read == READ_REFUSED) {
+        const struct parser_refusal *refusal = &work->parser.refusal;
+        response = (struct http_response){0};
+        http_respond_error(&exchange, refusal->status, slice_of(refusal->message), sys_wall_ns());
+    } else if (route != NULL && handle(work, route, &exchange) < 0) {
+        return false;
+    }
+    bool in_doubt = read == READ_REFUSED || refused_early;
+    struct writer_framing framing = {
+        .version_minor = work->parser.request.version_minor,
+        .keep_alive = work->parser.request.keep_alive && !response.close && !in_doubt &&
+                      !atomic_load_explicit(&service->draining, memory_order_relaxed),
+        .head_only = work->parser.request.method == HTTP_HEAD,
+        .date = carrier_date(work->session->conn.carrier),
+    };
+    work->session->lane->requests++;
+    work->requests++;
+    int result = respond(work, &response, &framing);
+    log_request(work, &response, &framing);
+    if (result < 0) {
+        return false;
+    }
+    if (!framing.keep_alive) {
+        *linger = flush(work) == 0 && (in_doubt || conn_has_unread(&work->session->conn));
+        return false;
+    }
+    parser_next(&work->parser);
+    arena_reset(&work->arena);
+    work->head_until_ns = 0;
+    return true;
+}
+
+static void session_end(struct session *session)
+{
+    struct service *service = session->service;
+    struct listener *listener = session->listener;
+
+    conn_close(&session->conn);
+    list_remove(&session->link);
+    slab_give(&session->lane->slab, session);
+    listener_release(listener);
+    if (atomic_load_explicit(&service->draining, memory_order_relaxed)) {
+        service->setup.on_ended(service->setup.context);
+    }
+}
+
+static void session_run(void *argument)
+{
+    struct session *session = argument;
+    const struct service_setup *setup = &session->service->setup;
+    char *scratch = fiber_scratch(fiber_current());
+    struct work work = {.session = session, .out = scratch};
+    bool linger = false;
+
+    work.opened_ns = fiber_current()->sched->now_ns;
+    arena_init(&work.arena, scratch + OUT_BYTES, STACK_SCRATCH_BYTES - OUT_BYTES,
+               setup->limits.head_bytes_max * 2 + (size_t)setup->limits.body_bytes_max * 2 +
+                   ARENA_EXTRA_BYTES);
+    parser_init_requests(&work.parser, &setup->limits, &work.arena);
+    while (exchange_one(&work, &linger)) {
+    }
+    arena_reset(&work.arena);
+    if (linger) {
+        conn_linger(&session->conn, LINGER_BYTES, fiber_current()->sched->now_ns + LINGER_NS);
+    }
+    session_end(session);
+}
+
+int service_serve(struct listener *listener, int fd)
+{
+    struct service *service = listener->setup.context;
+    struct carrier *carrier = carrier_current();
+    struct service_lane *lane = &service->lanes[carrier->setup.number];
+
+    struct session *session = slab_take(&lane->slab);
+    if (session == NULL) {
+        return -ENOMEM;
+    }
+    session->service = service;
+    session->lane = lane;
+    session->listener = listener;
+    struct fiber_name name = {.prefix = service->fiber_prefix,
+                              .number = atomic_fetch_add(&service->last_number, 1) + 1};
+    conn_open(&session->conn, fd);
+    if (fiber_spawn(&carrier->sched, name, session_run, session) == NULL) {
+        slab_give(&lane->slab, session);
+        return -ENOMEM;
+    }
+    list_append(&lane->sessions, &session->link);
+    if (atomic_load_explicit(&service->draining, memory_order_relaxed)) {
+        conn_interrupt(&session->conn);
+    }
+    return 0;
+}
+
+static void run_drain(struct message *message)
+{
+    struct service_lane *lane = container_of(message, struct service_lane, drain);
+    for (struct list *at = lane->sessions.next; at != &lane->sessions; at = at->next) {
+        conn_interrupt(&container_of(at, struct session, link)->conn);
+    }
+}
+
+void service_drain(struct service *service)
+{
+    atomic_store(&service->draining, true);
+    for (unsigned i = 0; i < service->setup.carrier_count; i++) {
+        carrier_post(&service->setup.carriers[i], &service->lanes[i].drain);
+    }
+}
+
+size_t service_refusal(char *dst, size_t capacity)
+{
+    char date[TIME_HTTP_SIZE];
+    char timestamp[TIME_JSON_SIZE];
+    char body[192];
+    uint64_t wall_ns = sys_wall_ns();
+
+    time_format_http(date, wall_ns);
+    time_format_json(timestamp, wall_ns);
+    int body_length = snprintf(body, sizeof(body),
+                               "{\"timestamp\":\"%s\",\"status\":503,\"error\":\"Service "
+                               "Unavailable\",\"path\":\"\",\"message\":\"no room for another "
+                               "connection\"}",
+                               timestamp);
+    must(body_length > 0 && (size_t)body_length < sizeof(body));
+    struct http_response response = {
+        .status = 503,
+        .content_type = HTTP_TYPE_JSON,
+        .body = {.at = body, .length = (size_t)body_length},
+        .extra = {{.name = SLICE("Retry-After"), .value = SLICE("1")}},
+        .extra_count = 1,
+        .close = true,
+    };
+    struct writer_framing framing = {.version_minor = 1, .date = date};
+    size_t length = writer_response(dst, capacity, &response, &framing);
+    must(length > 0);
+    return length;
+}
+
+int service_init(struct service *service, const struct service_setup *setup, uint16_t port)
+{
+    memset(service, 0, sizeof(*service));
+    service->setup = *setup;
+    snprintf(service->fiber_prefix, sizeof(service->fiber_prefix), "%s-%u-conn-", setup->name,
+             port);
+    service->lanes = calloc(setup->carrier_count, sizeof(*service->lanes));
+    if (service->lanes == NULL) {
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < setup->carrier_count; i++) {
+        struct service_lane *lane = &service->lanes[i];
+        lane->service = service;
+        lane->drain.run = run_drain;
+        list_init(&lane->sessions);
+        slab_init(&lane->slab, sizeof(struct session), 256);
+    }
+    return 0;
+}
+
+void service_fini(struct service *service)
+{
+    for (unsigned i = 0; i < service->setup.carrier_count; i++) {
+        slab_fini(&service->lanes[i].slab);
+    }
+    free(service->lanes);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool.c - platform threads that run jobs for parked fibers, first in first out.
+ *
+ * Called by http/session.c (handlers of platform servers) and io/resolve.c.
+ */
+#include "io/pool.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "fiber/fiber.h"
+#include "ring/carrier.h"
+#include "ring/sys.h"
+
+/* A handler's frames and getaddrinfo(3) need far less. */
+#define THREAD_STACK_BYTES ((size_t)262144)
+
+/* One job; from malloc, since it may outlive the fiber that waits for it. */
+struct job {
+    struct list link;
+    struct pool_errand errand;
+    struct carrier *carrier;
+    struct message message; /* from the thread to the carrier: executed */
+    /* the carrier's */
+    struct fiber *fiber; /* NULL: left behind */
+    bool executed;
+};
+
+static _Thread_local struct pool_thread *current_thread;
+static atomic_uint_fast64_t last_id;
+
+const struct pool_thread *pool_thread_current(void)
+{
+    return current_thread;
+}
+
+static void run_executed(struct message *message)
+{
+    struct job *job = container_of(message, struct job, message);
+    job->executed = true;
+    if (job->fiber != NULL) {
+        fiber_wake(job->fiber);
+        return;
+    }
+    job->errand.release(job->errand.argument);
+    free(job);
+}
+
+static struct job *next_job(struct pool *pool)
+{
+    struct job *job = NULL;
+    pthread_mutex_lock(&pool->mutex);
+    while (list_empty(&pool->queue) && !pool->stopping) {
+        pool->idle++;
+        pthread_cond_wait(&pool->work, &pool->mutex);
+        pool->idle--;
+    }
+    if (!list_empty(&pool->queue)) {
+        job = container_of(pool->queue.next, struct job, link);
+        list_remove(&job->link);
+        pool->queued--;
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return job;
+}
+
+struct thread_start {
+    struct pool *pool;
+    unsigned number;
+};
+
+static void *thread_run(void *argument)
+{
+    struct thread_start start = *(struct thread_start *)argument;
+    struct pool_thread self = {.id = atomic_fetch_add(&last_id, 1) + 1,
+                               .started_ns = sys_clock_ns()};
+    struct job *job;
+
+    free(argument);
+    snprintf(self.name, sizeof(self.name), "%s%u", start.pool->prefix, start.number);
+    current_thread = &self;
+    log_set_thread(self.name);
+    sys_thread_name(self.name);
+    while ((job = next_job(start.pool)) != NULL) {
+        self.carrier = job->carrier;
+        job->errand.run(job->errand.argument);
+        carrier_post(job->carrier, &job->message);
+    }
+    return NULL;
+}
+
+/* start_thread - under the mutex. */
+static int start_thread(struct pool *pool)
+{
+    pthread_attr_t attributes;
+    struct thread_start *start = malloc(sizeof(*start));
+    if (start == NULL) {
+        return -ENOMEM;
+    }
+    *start = (struct thread_start){.pool = pool, .number = pool->threads + 1};
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+    int error = pthread_create(&pool->handles[pool->threads], &attributes, thread_run, start);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        free(start);
+        return -error;
+    }
+    pool->threads++;
+    return 0;
+}
+
+static int enqueue(struct pool *pool, struct job *job)
+{
+    int result = 0;
+    pthread_mutex_lock(&pool->mutex);
+    must(!pool->stopping);
+    if (pool->idle <= pool->queued && pool->threads < pool->threads_max) {
+        result = start_thread(pool);
+        if (result < 0 && pool->threads > 0) {
+            log_warn("io.pool", "no thread beyond %s%u: jobs wait for one of these", pool->prefix,
+                     pool->threads);
+            pool->threads_max = pool->threads;
+            result = 0;
+        }
+    }
+    if (result == 0) {
+        list_append(&pool->queue, &job->link);
+        pool->queued++;
+        pthread_cond_signal(&pool->work);
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return result;
+}
+
+static struct job *job_new(const struct pool_errand *errand)
+{
+    struct job *job = malloc(sizeof(*job));
+    must(fiber_current() != NULL);
+    if (job != NULL) {
+        *job = (struct job){.errand = *errand,
+                            .carrier = carrier_current(),
+                            .message = {.run = run_executed},
+                            .fiber = fiber_current()};
+    }
+    return job;
+}
+
+int pool_run(struct pool *pool, void (*run)(void *argument), void *argument)
+{
+    struct pool_errand errand = {.run = run, .argument = argument};
+    struct job *job = job_new(&errand);
+    if (job == NULL) {
+        return -ENOMEM;
+    }
+    int result = enqueue(pool, job);
+    while (result == 0 && !job->executed) {
+        (void)fiber_park_through("platform thread", 0);
+    }
+    free(job);
+    return result;
+}
+
+int pool_run_until(struct pool *pool, const struct pool_errand *errand, uint64_t deadline_ns)
+{
+    struct job *job = job_new(errand);
+    if (job == NULL) {
+        return -ENOMEM;
+    }
+    int result = enqueue(pool, job);
+    if (result < 0) {
+        free(job);
+        return result;
+    }
+    while (!job->executed && result == 0) {
+        result = fiber_park("offload", deadline_ns);
+    }
+    if (!job->executed) {
+        job->fiber = NULL; /* run_executed releases it */
+        return result;
+    }
+    free(job);
+    return 0;
+}
+
+int pool_init(struct pool *pool, const char *prefix, unsigned threads_max)
+{
+    *pool = (struct pool){.threads_max = threads_max};
+    pool->handles = calloc(threads_max, sizeof(*pool->handles));
+    if (pool->handles == NULL) {
+        return -ENOMEM;
+    }
+    snprintf(pool->prefix, sizeof(pool->prefix), "%s", prefix);
+    list_init(&pool->queue);
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    return 0;
+}
+
+bool pool_is_busy(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    bool busy = pool->queued > 0 || pool->idle < pool->threads;
+    pthread_mutex_unlock(&pool->mutex);
+    return busy;
+}
+
+void pool_fini(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->stopping = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->mutex);
+    for (unsigned i = 0; i < pool->threads; i++) {
+        pthread_join(pool->handles[i], NULL);
+    }
+    free(pool->handles);
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->mutex);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * carrier.c - the loop: run, look into the inbox, expire, enter, reap.
+ *
+ * Started by main; io/ posts messages to it. Does not know what fibers do.
+ */
+#include "ring/carrier.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "fiber/overflow.h"
+#include "ring/sys.h"
+
+/* How late the kernel may end our sleep; its default for a thread is 50 µs. */
+#define TIMER_SLACK_NS UINT64_C(1000)
+
+/* Completions copied out at once. */
+#define REAP_BATCH 128
+
+static _Thread_local struct carrier *current_carrier;
+
+struct carrier *carrier_current(void)
+{
+    return current_carrier;
+}
+
+static void deliver_inbox_signal(struct op *op, const struct op_event *event, void *owner)
+{
+    (void)op;
+    struct carrier *carrier = owner;
+    must(event->final);
+    must(event->result == (int32_t)sizeof(uint64_t) || event->result == -ECANCELED ||
+         event->result == -EINTR || event->result == -EAGAIN);
+    carrier->event_op = NULL; /* the next turn arms it again */
+}
+
+int carrier_init(struct carrier *carrier, const struct carrier_setup *setup)
+{
+    memset(carrier, 0, sizeof(*carrier));
+    carrier->setup = *setup;
+    carrier->thread = pthread_self();
+    carrier->thread_id = sys_thread_id();
+    snprintf(carrier->name, sizeof(carrier->name), "carrier-%u", setup->number);
+    carrier->tidy_at_ns = TIMER_NEVER;
+
+    carrier->event_fd = sys_eventfd();
+    if (carrier->event_fd < 0) {
+        return carrier->event_fd;
+    }
+    int result = ring_init(&carrier->ring, &setup->ring);
+    if (result < 0) {
+        goto undo_eventfd;
+    }
+    ops_init(&carrier->ops, &carrier->ring);
+    struct sched_setup sched = {
+        .number = setup->number,
+        .stack_bytes = setup->stack_bytes,
+        .force_mprotect = setup->force_mprotect,
+        .clock_ns = sys_clock_ns,
+    };
+    result = sched_init(&carrier->sched, &sched);
+    if (result < 0) {
+        goto undo_ring;
+    }
+    current_carrier = carrier;
+    return 0;
+
+undo_ring:
+    ops_fini(&carrier->ops);
+    ring_fini(&carrier->ring);
+undo_eventfd:
+    sys_close(carrier->event_fd);
+    return result;
+}
+
+void carrier_fini(struct carrier *carrier)
+{
+    must(current_carrier == carrier && atomic_load(&carrier->inbox) == NULL);
+    sched_fini(&carrier->sched);
+    ops_fini(&carrier->ops);
+    ring_fini(&carrier->ring);
+    sys_close(carrier->event_fd);
+    current_carrier = NULL;
+}
+
+/* inbox_take - everything posted so far, oldest first. */
+static struct message *inbox_take(struct carrier *carrier)
+{
+    struct message *newest = atomic_exchange_explicit(&carrier->inbox, NULL, memory_order_acquire);
+    struct message *oldest = NULL;
+    while (newest != NULL) {
+        struct message *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    return oldest;
+}
+
+static void inbox_run(struct carrier *carrier)
+{
+    if (atomic_load_explicit(&carrier->inbox, memory_order_relaxed) == NULL) {
+        return;
+    }
+    struct message *message = inbox_take(carrier);
+    while (message != NULL) {
+        struct message *next = message->next; /* run may free it */
+        message->run(message);
+        message = next;
+    }
+}
+
+void carrier_post(struct carrier *carrier, struct message *message)
+{
+    struct message *head = atomic_load_explicit(&carrier->inbox, memory_order_relaxed);
+    do {
+        message->next = head;
+    } while (!atomic_compare_exchange_weak(&carrier->inbox, &head, message));
+    /* Sequentially consistent on both sides: either the carrier sees the message in its second
+     * look, or this thread sees that the carrier sleeps. */
+    if (atomic_load(&carrier->sleeping) && atomic_exchange(&carrier->sleeping, false)) {
+        sys_eventfd_signal(carrier->event_fd);
+    }
+}
+
+bool carrier_done(const struct carrier *carrier)
+{
+    return carrier->stopping && carrier->sched.live_count == 0 &&
+           atomic_load_explicit(&carrier->inbox, memory_order_relaxed) == NULL;
+}
+
+/* sleep_ns - how long the ring may wait, or 0 when something is ready or the loop is to end. */
+static uint64_t sleep_ns(struct carrier *carrier)
+{
+    if (!list_empty(&carrier->sched.ready) || carrier_done(carrier)) {
+        return 0;
+    }
+    uint64_t until_ns = timer_wheel_next(&carrier->sched.timers);
+    if (carrier->tidy_at_ns < until_ns) {
+        until_ns = carrier->tidy_at_ns;
+    }
+    if (until_ns == TIMER_NEVER) {
+        return UINT64_MAX;
+    }
+    uint64_t now_ns = sys_clock_ns();
+    return until_ns > now_ns ? until_ns - now_ns : 0;
+}
+
+static void enter(struct carrier *carrier)
+{
+    uint64_t wait_ns = sleep_ns(carrier);
+    if (wait_ns == 0) {
+        ring_enter(&carrier->ring, 0);
+        return;
+    }
+    if (carrier->event_op == NULL) {
+        carrier->event_op = op_read_arm(
+            &carrier->ops, carrier->event_fd, &carrier->event_count,
+            (struct op_target){.deliver = deliver_inbox_signal, .owner = carrier});
+        if (carrier->event_op == NULL) {
+            wait_ns = 10 * NS_PER_MS; /* no memory for a record: look again soon */
+        }
+    }
+    atomic_store(&carrier->sleeping, true);
+    if (atomic_load(&carrier->inbox) != NULL) {
+        wait_ns = 0;
+    }
+    ring_enter(&carrier->ring, wait_ns);
+    atomic_store_explicit(&carrier->sleeping, false, memory_order_relaxed);
+}
+
+static void reap(struct carrier *carrier)
+{
+    struct ring_event events[REAP_BATCH];
+    size_t count;
+    do {
+        count = ring_reap(&carrier->ring, events, REAP_BATCH);
+        for (size_t i = 0; i < count; i++) {
+            ops_dispatch(&carrier->ops, &events[i]);
+        }
+    } while (count == REAP_BATCH);
+}
+
+void carrier_turn(struct carrier *carrier)
+{
+    struct sched *sched = &carrier->sched;
+    carrier->turns++;
+    sched_run(sched);
+    inbox_run(carrier);
+    uint64_t now_ns = sys_clock_ns();
+    sched_expire(sched, now_ns);
+    if (carrier->tidy_at_ns <= now_ns || carrier->tidy_at_ns == TIMER_NEVER) {
+        carrier->tidy_at_ns = sched_tidy(sched, now_ns);
+    }
+    enter(carrier);
+    reap(carrier);
+}
+
+/* settle - end the read of the eventfd and whatever is left in flight, so that no record leaks. */
+static void settle(struct carrier *carrier)
+{
+    if (carrier->event_op != NULL) {
+        op_cancel(&carrier->ops, carrier->event_op);
+    }
+    while (carrier->ops.live > 0) {
+        ring_enter(&carrier->ring, UINT64_MAX);
+        reap(carrier);
+    }
+}
+
+struct start {
+    struct carrier *carrier;
+    const struct carrier_setup *setup;
+    sem_t ready;
+    int result;
+};
+
+static void *run(void *argument)
+{
+    struct start *start = argument;
+    struct carrier *carrier = start->carrier;
+    sigset_t asynchronous;
+
+    /* Only what the processor itself raises, and the monitor's SIGURG, may interrupt a fiber. */
+    sigfillset(&asynchronous);
+    sigdelset(&asynchronous, SIGSEGV);
+    sigdelset(&asynchronous, SIGBUS);
+    sigdelset(&asynchronous, SIGFPE);
+    sigdelset(&asynchronous, SIGILL);
+    sigdelset(&asynchronous, SIGABRT);
+    sigdelset(&asynchronous, SIGURG);
+    pthread_sigmask(SIG_SETMASK, &asynchronous, NULL);
+    sys_timer_slack(TIMER_SLACK_NS);
+
+    int result = carrier_init(carrier, start->setup);
+    if (result == 0) {
+        log_set_thread(carrier->name);
+        sys_thread_name(carrier->name);
+        result = overflow_install_thread();
+        if (result < 0) {
+            carrier_fini(carrier);
+        }
+    }
+    start->result = result;
+    sem_post(&start->ready); /* start is gone from here on */
+    if (result < 0) {
+        return NULL;
+    }
+    while (!carrier_done(carrier)) {
+        carrier_turn(carrier);
+    }
+    settle(carrier);
+    overflow_fini_thread();
+    carrier_fini(carrier);
+    return NULL;
+}
+
+int carrier_start(struct carrier *carrier, const struct carrier_setup *setup)
+{
+    struct start start = {.carrier = carrier, .setup = setup};
+    pthread_t thread;
+
+    sem_init(&start.ready, 0, 0);
+    int error = pthread_create(&thread, NULL, run, &start);
+    if (error == 0) {
+        while (sem_wait(&start.ready) < 0) {
+            must(errno == EINTR);
+        }
+        if (start.result < 0) {
+            pthread_join(thread, NULL);
+        }
+    }
+    sem_destroy(&start.ready);
+    return error != 0 ? -error : start.result;
+}
+
+static void run_stop(struct message *message)
+{
+    container_of(message, struct carrier, stop)->stopping = true;
+}
+
+void carrier_stop(struct carrier *carrier)
+{
+    carrier->stop.run = run_stop;
+    carrier_post(carrier, &carrier->stop);
+}
+
+void carrier_join(struct carrier *carrier)
+{
+    pthread_join(carrier->thread, NULL);
+}
+
+static void date_refresh(struct carrier *carrier)
+{
+    uint64_t now_ns = carrier->sched.now_ns;
+    if (unlikely(now_ns >= carrier->date_until_ns)) {
+        uint64_t wall_ns = sys_wall_ns();
+        time_format_http(carrier->date, wall_ns);
+        carrier->wall_offset_ns = wall_ns - now_ns;
+        carrier->date_until_ns = now_ns + NS_PER_S - wall_ns % NS_PER_S;
+    }
+}
+
+const char *carrier_date(struct carrier *carrier)
+{
+    date_refresh(carrier);
+    return carrier->date;
+}
+
+uint64_t carrier_wall_ns(struct carrier *carrier)
+{
+    date_refresh(carrier);
+    return carrier->sched.now_ns + carrier->wall_offset_ns;
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sys.c - the one door to the system calls that do not go through a ring.
+ *
+ * Called by io/, app/ and main, from fibers where the call cannot block and from
+ * platform threads where it may. Does not log and keeps no state.
+ */
+#include "ring/sys.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "base/time.h"
+
+/* Pending connections that the kernel keeps; net.core.somaxconn caps it. */
+#define LISTEN_BACKLOG 65535
+
+static uint64_t clock_read(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+static int result_of(long result)
+{
+    return result < 0 ? -errno : (int)result;
+}
+
+uint64_t sys_clock_ns(void)
+{
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+uint64_t sys_wall_ns(void)
+{
+    return clock_read(CLOCK_REALTIME);
+}
+
+void sys_sleep_until(uint64_t deadline_ns)
+{
+    struct timespec until = timespec_of(deadline_ns);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    }
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+    /* Fails only when the peer has gone, which the next read tells. */
+    (void)setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+static int listen_family(int family, const struct sys_address *address)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return -errno;
+    }
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); /* accepted sockets inherit it */
+    if (family == AF_INET6) {
+        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    }
+    if (bind(fd, (const struct sockaddr *)&address->storage, address->length) < 0 ||
+        listen(fd, LISTEN_BACKLOG) < 0) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+static uint16_t port_of(const struct sys_address *address)
+{
+    if (address->storage.ss_family == AF_INET6) {
+        return ntohs(((const struct sockaddr_in6 *)(const void *)&address->storage)->sin6_port);
+    }
+    return ntohs(((const struct sockaddr_in *)(const void *)&address->storage)->sin_port);
+}
+
+int sys_listen(const char *address, uint16_t *port)
+{
+    struct sys_address at;
+    int fd;
+
+    if (address != NULL) {
+        if (!sys_parse_address(address, *port, &at)) {
+            return -EINVAL;
+        }
+        fd = listen_family(at.storage.ss_family, &at);
+    } else {
+        sys_parse_address("::", *port, &at);
+        fd = listen_family(AF_INET6, &at);
+        /* A host without IPv6 says EAFNOSUPPORT, one with it disabled EADDRNOTAVAIL. */
+        if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL) {
+            sys_parse_address("0.0.0.0", *port, &at);
+            fd = listen_family(AF_INET, &at);
+        }
+    }
+    if (fd < 0) {
+        return fd;
+    }
+    at.length = sizeof(at.storage);
+    if (getsockname(fd, (struct sockaddr *)&at.storage, &at.length) < 0) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    *port = port_of(&at);
+    return fd;
+}
+
+int sys_accept(int listener)
+{
+    int fd;
+    do {
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        /* accept(2): errors of the connection itself are to be treated as "try the next". */
+    } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO ||
+                        errno == ENETDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH));
+    return result_of(fd);
+}
+
+int sys_socket(const struct sys_address *address, bool nonblocking)
+{
+    int type = SOCK_STREAM | SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0);
+    int fd = socket(address->storage.ss_family, type, 0);
+    if (fd < 0) {
+        return -errno;
+    }
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    return fd;
+}
+
+int sys_connect(int fd, const struct sys_address *address)
+{
+    return result_of(connect(fd, (const struct sockaddr *)&address->storage, address->length));
+}
+
+int sys_socket_error(int fd)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0) {
+        return -errno;
+    }
+    return -error;
+}
+
+void sys_peer(int fd, char *dst, size_t size)
+{
+    struct sys_address peer = {.length = sizeof(peer.storage)};
+    if (getpeername(fd, (struct sockaddr *)&peer.storage, &peer.length) < 0 ||
+        getnameinfo((struct sockaddr *)&peer.storage, peer.length, dst, (socklen_t)size, NULL, 0,
+                    NI_NUMERICHOST) != 0) {
+        snprintf(dst, size, "-");
+        return;
+    }
+    /* A client of IPv4 on a socket of both families: "::ffff:127.0.0.1". */
+    if (strncmp(dst, "::ffff:", 7) == 0 && strchr(dst, '.') != NULL) {
+        memmove(dst, dst + 7, strlen(dst + 7) + 1);
+    }
+}
+
+static ssize_t receive(int fd, void *dst, size_t capacity, int flags)
+{
+    ssize_t got;
+    do {
+        got = recv(fd, dst, capacity, flags);
+    } while (got < 0 && errno == EINTR);
+    return got < 0 ? -errno : got;
+}
+
+ssize_t sys_recv(int fd, void *dst, size_t capacity)
+{
+    return receive(fd, dst, capacity, MSG_DONTWAIT);
+}
+
+ssize_t sys_peek(int fd, void *dst, size_t capacity)
+{
+    return receive(fd, dst, capacity, MSG_DONTWAIT | MSG_PEEK);
+}
+
+ssize_t sys_send(int fd, const void *src, size_t length)
+{
+    ssize_t sent;
+    do {
+        sent = send(fd, src, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -errno : sent;
+}
+
+/* poll_until - ppoll that goes on after EINTR; deadline_ns 0 waits for ever. */
+static int poll_until(struct pollfd *fds, nfds_t count, uint64_t deadline_ns)
+{
+    for (;;) {
+        struct timespec left, *timeout = NULL;
+        if (deadline_ns != 0) {
+            uint64_t now_ns = sys_clock_ns();
+            left = timespec_of(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+            timeout = &left;
+        }
+        int ready = ppoll(fds, count, timeout, NULL);
+        if (ready >= 0 || errno != EINTR) {
+            return result_of(ready);
+        }
+    }
+}
+
+int sys_poll(int fd, short events, uint64_t deadline_ns)
+{
+    struct pollfd one = {.fd = fd, .events = events};
+    int ready = poll_until(&one, 1, deadline_ns);
+    return ready > 0 ? one.revents : ready;
+}
+
+void sys_shutdown(int fd, int how)
+{
+    (void)shutdown(fd, how); /* ENOTCONN: the peer reset meanwhile */
+}
+
+void sys_reset_on_close(int fd)
+{
+    struct linger hard = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+}
+
+void sys_keepalive(int fd, int idle_s, int interval_s)
+{
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+void sys_close(int fd)
+{
+    int result = close(fd);
+    must(result == 0 || errno != EBADF); /* a descriptor closed twice is another connection's */
+}
+
+int sys_eventfd(void)
+{
+    return result_of(eventfd(0, EFD_CLOEXEC));
+}
+
+void sys_eventfd_signal(int fd)
+{
+    uint64_t one = 1;
+    while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+}
+
+void sys_eventfd_clear(int fd)
+{
+    uint64_t count;
+    while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {
+    }
+}
+
+int sys_resolve(const char *host, uint16_t port, struct sys_address *dst, size_t capacity)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char service[8];
+
+    snprintf(service, sizeof(service), "%u", port);
+    int error = getaddrinfo(host, service, &hints, &found);
+    if (error != 0) {
+        return error == EAI_NONAME ? -ENOENT : error == EAI_MEMORY ? -ENOMEM : -EAGAIN;
+    }
+    size_t count = 0;
+    for (struct addrinfo *one = found; one != NULL && count < capacity; one = one->ai_next) {
+        if (one->ai_addrlen <= sizeof(dst[count].storage)) {
+            dst[count].length = one->ai_addrlen;
+            memcpy(&dst[count].storage, one->ai_addr, one->ai_addrlen);
+            count++;
+        }
+    }
+    freeaddrinfo(found);
+    return count > 0 ? (int)count : -ENOENT;
+}
+
+int sys_parse_address(const char *host, uint16_t port, struct sys_address *dst)
+{
+    struct sockaddr_in *four = (struct sockaddr_in *)(void *)&dst->storage;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)&dst->storage;
+
+    memset(dst, 0, sizeof(*dst));
+    if (inet_pton(AF_INET, host, &four->sin_addr) == 1) {
+        four->sin_family = AF_INET;
+        four->sin_port = htons(port);
+        dst->length = sizeof(*four);
+        return 1;
+    }
+    if (inet_pton(AF_INET6, host, &six->sin6_addr) == 1) {
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons(port);
+        dst->length = sizeof(*six);
+        return 1;
+    }
+    return 0;
+}
+
+ssize_t sys_read_file(const char *path, char *dst, size_t capacity)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t length = 0;
+    ssize_t result;
+    for (;;) {
+        char beyond;
+        bool full = length == capacity;
+        ssize_t got = full ? read(fd, &beyond, 1) : read(fd, dst + length, capacity - length);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            result = -errno;
+            break;
+        }
+        if (got == 0) {
+            result = (ssize_t)length;
+            break;
+        }
+        if (full) {
+            result = -EFBIG;
+            break;
+        }
+        length += (size_t)got;
+    }
+    close(fd);
+    return result;
+}
+
+int sys_write_all(int fd, const char *src, size_t length)
+{
+    while (length > 0) {
+        ssize_t put = write(fd, src, length);
+        if (put < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (put > 0) {
+            src += put;
+            length -= (size_t)put;
+        }
+    }
+    return 0;
+}
+
+uint64_t sys_descriptors_raise(uint64_t *before)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
+        *before = 0;
+        return 0;
+    }
+    *before = limit.rlim_cur;
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            return raised.rlim_cur;
+        }
+    }
+    return limit.rlim_cur;
+}
+
+unsigned sys_processors(void)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) > 0) {
+        return (unsigned)CPU_COUNT(&allowed);
+    }
+    /* More processors than a cpu_set_t holds. */
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+int sys_thread_id(void)
+{
+    return gettid();
+}
+
+int sys_processor(void)
+{
+    return sched_getcpu();
+}
+
+int sys_process_id(void)
+{
+    return getpid();
+}
+
+void sys_thread_figures(struct sys_thread_figures *figures)
+{
+    struct rusage usage;
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t bytes = 0;
+
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        (void)pthread_attr_getstack(&attributes, &low, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    *figures = (struct sys_thread_figures){.processor_ns = clock_read(CLOCK_THREAD_CPUTIME_ID),
+                                           .stack_low = low,
+                                           .stack_bytes = bytes};
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+        figures->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+    }
+}
+
+void sys_thread_name(const char *name)
+{
+    char short_name[16];
+    snprintf(short_name, sizeof(short_name), "%s", name);
+    (void)pthread_setname_np(pthread_self(), short_name);
+}
+
+void sys_timer_slack(uint64_t slack_ns)
+{
+    (void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns, 0, 0, 0);
+}
+
+uint64_t sys_process_age_ns(void)
+{
+    /* Field 22 of /proc/self/stat, counted from 1: start time in clock ticks since boot. The
+     * command in field 2 may hold spaces and parentheses, so count from the last ')'. */
+    char stat[1024];
+    ssize_t length = sys_read_file("/proc/self/stat", stat, sizeof(stat) - 1);
+    if (length <= 0) {
+        return 0;
+    }
+    stat[length] = '\0';
+    const char *at = strrchr(stat, ')');
+    for (int field = 2; at != NULL && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    if (at == NULL) {
+        return 0;
+    }
+    uint64_t ticks = strtoull(at, NULL, 10);
+    uint64_t started_ns = ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+    uint64_t now_ns = clock_read(CLOCK_BOOTTIME);
+    return now_ns > started_ns ? now_ns - started_ns : 0;
+}
+
+int sys_signals_open(void)
+{
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGQUIT);
+    pthread_sigmask(SIG_BLOCK, &ours, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return result_of(signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+int sys_signals_next(int fd)
+{
+    struct signalfd_siginfo info;
+    ssize_t got;
+    do {
+        got = read(fd, &info, sizeof(info));
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+int sys_wait(int first, int second, uint64_t deadline_ns)
+{
+    struct pollfd two[2] = {{.fd = first, .events = POLLIN}, {.fd = second, .events = POLLIN}};
+    int ready = poll_until(two, 2, deadline_ns);
+    if (ready <= 0) {
+        return 0;
+    }
+    return (two[0].revents != 0 ? 1 : 0) | (two[1].revents != 0 ? 2 : 0);
+}
+
+void sys_kernel_release(char *dst, size_t size)
+{
+    struct utsname host;
+    snprintf(dst, size, "%s", uname(&host) == 0 ? host.release : "unknown");
+}
+
+void sys_exit_now(int code)
+{
+    _exit(code);
+}
