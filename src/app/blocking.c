@@ -94,7 +94,9 @@ void blocking_handle(struct http_exchange *exchange)
     if (call.reply.status != 200) {
         struct slice message =
             arena_printf(exchange->arena, "the remote answered with status %d", call.reply.status);
-        http_respond_error(exchange, 502, message.at != NULL ? message : SLICE("the remote failed"),
+        /* A remote without room is not broken: its client is told the same as ours. */
+        int status = call.reply.status == 503 ? 503 : 502;
+        http_respond_error(exchange, status, message.at != NULL ? message : SLICE(""),
                            sys_wall_ns());
         return;
     }

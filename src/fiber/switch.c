@@ -186,7 +186,12 @@ void switch_forget(struct switch_context *context)
 const void *switch_stack_pointer(const struct switch_context *context)
 {
     must(context->entry == NULL && context->stack_pointer != NULL);
+#ifdef SWITCH_UCONTEXT
+    /* what the frame of the ucontext_t may have below it, generously */
+    return (const char *)context->stack_pointer - 256;
+#else
     return context->stack_pointer;
+#endif
 }
 
 const char *switch_name(void)

@@ -19,13 +19,9 @@
 #define SWITCH_UCONTEXT
 #endif
 
-#ifdef SWITCH_UCONTEXT
-#include <ucontext.h>
-#endif
-
 struct switch_context {
     /* the switch's */
-    void *stack_pointer;   /* while it is not running; first, the assembly stores here */
+    void *stack_pointer;   /* while it is not running; the first field, for the assembly */
     void (*entry)(void);   /* what it will run; NULL once it was entered */
     const void *stack_low; /* bounds of its stack; the loop's are known to ASan alone */
     size_t stack_bytes;
@@ -33,9 +29,6 @@ struct switch_context {
     void *fake_stack;     /* ASan's, while it is not running */
     void *tsan_fiber;     /* NULL without TSan */
     unsigned valgrind_id; /* stack number, of no meaning outside valgrind */
-#ifdef SWITCH_UCONTEXT
-    ucontext_t ucontext;
-#endif
 };
 
 /*

@@ -462,8 +462,9 @@ bool conn_is_dead(const struct conn *conn)
     if (conn->finished || conn->error != 0 || conn->held_count > 0) {
         return true;
     }
-    /* A platform thread has nothing armed that would have told. */
-    return conn->carrier == NULL && kernel_has_input(conn);
+    /* What the ring has not told yet, or would not tell since nothing is armed: a FIN, a reset, or
+     * bytes that nobody asked for and that would be taken for the answer to the next call. */
+    return kernel_has_input(conn);
 }
 
 static int connect_thread(struct conn *conn, const struct sys_address *address,

@@ -135,7 +135,7 @@ void conn_bind(struct conn *conn, struct fiber *fiber);
 /* conn_interrupt - end a conn_peek_idle now or later. Carrier's thread; does not park. */
 void conn_interrupt(struct conn *conn);
 
-/* conn_is_dead - an idle connection that the peer ended or that has unexpected bytes. Does not park. */
+/* conn_is_dead - an idle connection that the peer ended or that has unexpected bytes; asks the kernel. Does not park. */
 bool conn_is_dead(const struct conn *conn);
 
 #endif

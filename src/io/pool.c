@@ -94,47 +94,66 @@ static void *thread_run(void *argument)
     return NULL;
 }
 
-/* start_thread - under the mutex. */
-static int start_thread(struct pool *pool)
+/* start_thread - thread number, whose place is reserved; without the mutex, since it takes long. */
+static int start_thread(struct pool *pool, unsigned number)
 {
     pthread_attr_t attributes;
     struct thread_start *start = malloc(sizeof(*start));
     if (start == NULL) {
         return -ENOMEM;
     }
-    *start = (struct thread_start){.pool = pool, .number = pool->threads + 1};
+    *start = (struct thread_start){.pool = pool, .number = number};
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-    int error = pthread_create(&pool->handles[pool->threads], &attributes, thread_run, start);
+    struct pool_slot *slot = &pool->slots[number - 1];
+    int error = pthread_create(&slot->thread, &attributes, thread_run, start);
     pthread_attr_destroy(&attributes);
+    slot->started = error == 0;
     if (error != 0) {
         free(start);
-        return -error;
     }
-    pool->threads++;
-    return 0;
+    return -error;
+}
+
+/* thread_missing - under the mutex: no thread beyond those there are. Returns what enqueue does. */
+static int thread_missing(struct pool *pool, struct job *job, int error)
+{
+    pool->threads--;
+    if (pool->threads > 0) {
+        pool->threads_max = pool->last_number; /* no more tries */
+        return 0;                              /* the job waits for one of those there are */
+    }
+    pool->last_number--; /* none at all: the next job tries again */
+    list_remove(&job->link);
+    pool->queued--;
+    return error;
 }
 
 static int enqueue(struct pool *pool, struct job *job)
 {
+    unsigned number = 0; /* of the thread to start; 0: none */
     int result = 0;
+
     pthread_mutex_lock(&pool->mutex);
     must(!pool->stopping);
-    if (pool->idle <= pool->queued && pool->threads < pool->threads_max) {
-        result = start_thread(pool);
-        if (result < 0 && pool->threads > 0) {
-            log_warn("io.pool", "no thread beyond %s%u: jobs wait for one of these", pool->prefix,
-                     pool->threads);
-            pool->threads_max = pool->threads;
-            result = 0;
-        }
+    if (pool->idle <= pool->queued && pool->last_number < pool->threads_max) {
+        pool->threads++;
+        number = ++pool->last_number;
     }
-    if (result == 0) {
-        list_append(&pool->queue, &job->link);
-        pool->queued++;
-        pthread_cond_signal(&pool->work);
-    }
+    list_append(&pool->queue, &job->link);
+    pool->queued++;
+    pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
+    if (number == 0 || (result = start_thread(pool, number)) == 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&pool->mutex);
+    result = thread_missing(pool, job, result);
+    pthread_mutex_unlock(&pool->mutex);
+    if (result == 0) {
+        log_warn("io.pool", "%s%u could not be started: jobs wait for the threads there are",
+                 pool->prefix, number);
+    }
     return result;
 }
 
@@ -191,8 +210,8 @@ int pool_run_until(struct pool *pool, const struct pool_errand *errand, uint64_t
 int pool_init(struct pool *pool, const char *prefix, unsigned threads_max)
 {
     *pool = (struct pool){.threads_max = threads_max};
-    pool->handles = calloc(threads_max, sizeof(*pool->handles));
-    if (pool->handles == NULL) {
+    pool->slots = calloc(threads_max, sizeof(*pool->slots));
+    if (pool->slots == NULL) {
         return -ENOMEM;
     }
     snprintf(pool->prefix, sizeof(pool->prefix), "%s", prefix);
@@ -216,10 +235,12 @@ void pool_fini(struct pool *pool)
     pool->stopping = true;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
-    for (unsigned i = 0; i < pool->threads; i++) {
-        pthread_join(pool->handles[i], NULL);
+    for (unsigned i = 0; i < pool->last_number; i++) {
+        if (pool->slots[i].started) {
+            pthread_join(pool->slots[i].thread, NULL);
+        }
     }
-    free(pool->handles);
+    free(pool->slots);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->mutex);
 }

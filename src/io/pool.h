@@ -21,6 +21,11 @@ struct carrier;
 
 #define POOL_PREFIX_SIZE 32
 
+struct pool_slot {
+    pthread_t thread;
+    bool started;
+};
+
 struct pool {
     /* set once */
     char prefix[POOL_PREFIX_SIZE]; /* "http-8080-exec-" */
@@ -30,10 +35,11 @@ struct pool {
     pthread_cond_t work;
     struct list queue; /* of jobs, oldest first */
     unsigned queued;
-    unsigned threads; /* started */
+    unsigned threads; /* running, or about to */
     unsigned idle;
     bool stopping;
-    pthread_t *handles;
+    unsigned last_number; /* of the threads ever tried; their slots are [0 .. last_number) */
+    struct pool_slot *slots;
 };
 
 /* Who a platform thread is; pool_thread_current gives it, NULL on a thread of no pool. */

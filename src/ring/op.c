@@ -287,7 +287,10 @@ int op_accept_direct(struct ops *ops, int listener)
     struct io_uring_sqe *sqe = ring_sqe(ops->ring);
     io_uring_prep_accept_direct(sqe, listener, NULL, NULL, 0, IORING_FILE_INDEX_ALLOC);
     submit_as(sqe, op);
-    return op_await(ops, op, "accept", 0);
+    /* A ring's accept waits, also on a non-blocking listener (IORING_ACCEPT_DONTWAIT is of 6.10).
+     * A deadline in the past cancels it behind its one attempt. */
+    int slot = op_await(ops, op, "accept a refusal", 1);
+    return slot == -ETIMEDOUT ? -EAGAIN : slot;
 }
 
 ssize_t op_send_direct(struct ops *ops, int slot, struct op_bytes bytes, uint64_t deadline_ns)
