@@ -46,16 +46,16 @@ static void answer(struct http_exchange *exchange)
 }
 
 static const struct route routes[] = {
-    {HTTP_GET, "/blocking/{n}", answer, ROUTE_PARKS},
-    {HTTP_GET, "/computational", answer, ROUTE_QUICK},
-    {HTTP_GET, "/wait-blocking", answer, ROUTE_PARKS},
-    {HTTP_GET, "/wait-async", answer, ROUTE_PARKS},
-    {HTTP_GET, "/product/{id}", answer, ROUTE_PARKS},
-    {HTTP_GET, "/v2/product/{id}", answer, ROUTE_PARKS},
-    {HTTP_GET, "/actuator/health", answer, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/liveness", answer, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/readiness", answer, ROUTE_QUICK},
-    {HTTP_GET, "/currentThread", answer, ROUTE_QUICK},
+    {HTTP_GET, "/blocking/{n}", answer, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/computational", answer, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/wait-blocking", answer, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/wait-async", answer, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/product/{id}", answer, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/v2/product/{id}", answer, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/actuator/health", answer, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/liveness", answer, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/readiness", answer, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/currentThread", answer, ROUTE_QUICK, NULL},
 };
 
 static const struct router router = {.routes = routes, .count = sizeof(routes) / sizeof(routes[0])};

@@ -11,6 +11,7 @@
 #include "app/app.h"
 #include "app/delay.h"
 #include "app/routes.h"
+#include "base/must.h"
 #include "base/time.h"
 #include "http/client.h"
 #include "ring/sys.h"
@@ -69,13 +70,8 @@ void blocking_handle(struct http_exchange *exchange)
     struct slice n = exchange->params[0];
     uint64_t delay_ns;
 
-    if (delay_parse(n, &delay_ns) < 0) {
-        http_respond_error(exchange, 400,
-                           SLICE("a delay is digits with an optional fraction and an optional "
-                                 "unit ms, s, m or h, at most 24 h"),
-                           sys_wall_ns());
-        return;
-    }
+    int result = delay_parse(n, &delay_ns);
+    must(result == 0); /* delay_check has seen it */
     struct http_call call = {
         .path = arena_printf(exchange->arena, "/remote/%.*s", (int)n.length, n.at),
         .connect_timeout_ns = CONNECT_TIMEOUT_NS,
@@ -83,7 +79,7 @@ void blocking_handle(struct http_exchange *exchange)
         .body_bytes_max = REPLY_BODY_MAX,
         .arena = exchange->arena,
     };
-    int result = call.path.at != NULL ? client_get(app->remote, &call) : -ENOMEM;
+    result = call.path.at != NULL ? client_get(app->remote, &call) : -ENOMEM;
     if (result == -ECANCELED) {
         return; /* our own client reset: nobody reads an answer */
     }

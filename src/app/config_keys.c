@@ -85,7 +85,7 @@ const struct config__key config__keys[] = {
      .max = 256, .fallback_text = "the processors that this process may use",
      .meaning = "carrier threads, one ring each"},
     {.name = "ringspun.stack-size", .type = CONFIG__SIZE, .offset = FIELD(stack_bytes),
-     .min = 32 * KB, .max = 8 * MB, .fallback = "64KB",
+     .min = 48 * KB, .max = 8 * MB, .fallback = "64KB",
      .meaning = "virtual size of a fiber's stack, rounded up to 4 KB"},
     {.name = "ringspun.pinned-threshold", .type = CONFIG__DURATION,
      .offset = FIELD(pinned_threshold_ns), .min = MS, .max = HOUR, .fallback = "20ms",

@@ -5,9 +5,8 @@
 #include "app/delay.h"
 
 #include <errno.h>
-#include <stdbool.h>
-
 #include "base/time.h"
+#include "ring/sys.h"
 
 #define DELAY_MAX_NS (24 * 3600 * NS_PER_S)
 
@@ -83,4 +82,22 @@ int delay_parse(struct slice text, uint64_t *ns)
     }
     *ns = total;
     return 0;
+}
+
+bool delay_check(struct http_exchange *exchange)
+{
+    uint64_t ignored;
+    switch (delay_parse(exchange->params[0], &ignored)) {
+    case 0:
+        return true;
+    case -ERANGE:
+        http_respond_error(exchange, 400, SLICE("a delay is at most 24 h"), sys_wall_ns());
+        return false;
+    default:
+        http_respond_error(exchange, 400,
+                           SLICE("a delay is digits with an optional fraction and an optional "
+                                 "unit ms, s, m or h"),
+                           sys_wall_ns());
+        return false;
+    }
 }

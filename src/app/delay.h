@@ -5,10 +5,12 @@
 #ifndef APP_DELAY_H
 #define APP_DELAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attr.h"
 #include "base/slice.h"
+#include "http/message.h"
 
 #define DELAY_TEXT_MAX 64 /* bytes of n */
 
@@ -20,5 +22,8 @@
  * Returns  0; -EINVAL no such number (a sign or an exponent included); -ERANGE more than 24 h
  */
 int delay_parse(struct slice text, uint64_t *ns) WARN_UNUSED;
+
+/* delay_check - the check of a route whose first placeholder is a delay: a 400 when it is none. */
+bool delay_check(struct http_exchange *exchange) WARN_UNUSED;
 
 #endif

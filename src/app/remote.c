@@ -2,12 +2,11 @@
 /*
  * remote.c - GET /remote/{n}: the slow service that /blocking/{n} calls.
  */
-#include <errno.h>
-
 #include "app/app.h"
 #include "app/delay.h"
 #include "app/routes.h"
 #include "base/log.h"
+#include "base/must.h"
 #include "io/sleep.h"
 #include "ring/sys.h"
 
@@ -19,14 +18,7 @@ void remote_handle(struct http_exchange *exchange)
     uint64_t delay_ns;
 
     int result = delay_parse(n, &delay_ns);
-    if (result < 0) {
-        http_respond_error(exchange, 400,
-                           result == -ERANGE ? SLICE("a delay is at most 24 h")
-                                             : SLICE("a delay is digits with an optional fraction "
-                                                     "and an optional unit ms, s, m or h"),
-                           sys_wall_ns());
-        return;
-    }
+    must(result == 0); /* delay_check has seen it */
     uint64_t count =
         atomic_fetch_add_explicit(&app->remote_invocations, 1, memory_order_relaxed) + 1;
     log_debug("app.remote", "invokeCount : %llu", (unsigned long long)count);

@@ -4,19 +4,21 @@
  */
 #include "app/routes.h"
 
+#include "app/delay.h"
+
 static const struct route app_routes[] = {
-    {HTTP_GET, "/currentThread", current_thread_handle, ROUTE_QUICK},
-    {HTTP_GET, "/blocking/{n}", blocking_handle, ROUTE_PARKS},
-    {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK},
+    {HTTP_GET, "/currentThread", current_thread_handle, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/blocking/{n}", blocking_handle, ROUTE_PARKS, delay_check},
+    {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},
 };
 
 static const struct route remote_routes[] = {
-    {HTTP_GET, "/remote/{n}", remote_handle, ROUTE_PARKS},
-    {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK},
+    {HTTP_GET, "/remote/{n}", remote_handle, ROUTE_PARKS, delay_check},
+    {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},
 };
 
 const struct router routes_app = {

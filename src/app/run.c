@@ -125,6 +125,14 @@ static void stop_carriers(struct process *process)
     for (unsigned i = 0; i < process->carrier_count; i++) {
         carrier_join(&process->carriers[i]);
     }
+}
+
+/* free_carriers - when the pools' threads, which post to them, have ended too. */
+static void free_carriers(struct process *process)
+{
+    for (unsigned i = 0; i < process->carrier_count; i++) {
+        carrier_free(&process->carriers[i]);
+    }
     free(process->carriers);
 }
 
@@ -144,16 +152,21 @@ static int start_carriers(struct process *process, unsigned count)
                            result == -EINVAL;
             ring_refusal(result, why, sizeof(why));
             stop_carriers(process);
+            free_carriers(process);
+            pool_fini(&process->offload);
             return refuse_start(refused ? RUN_NO_IO_URING : RUN_FAILED, "%s", why);
         }
         process->carrier_count++;
     }
-    const struct ring *ring = &process->carriers[0].ring;
-    if (ring->halved > 0) {
+    unsigned halved = 0;
+    for (unsigned i = 0; i < count; i++) {
+        halved += process->carriers[i].ring.halved > 0;
+    }
+    if (halved > 0) {
         log_warn("app.run",
-                 "rings made smaller %u times for want of locked memory: raise it with 'ulimit "
-                 "-l unlimited'",
-                 ring->halved);
+                 "%u of %u rings made smaller for want of locked memory: raise it with 'ulimit -l "
+                 "unlimited'",
+                 halved, count);
     }
     return 0;
 }
@@ -355,6 +368,7 @@ static void stop(struct process *process)
     }
     client_pool_fini(&process->remote_calls);
     pool_fini(&process->offload);
+    free_carriers(process);
     sys_close(process->signal_fd);
     sys_close(process->app.wake_fd);
 }
@@ -403,6 +417,7 @@ undo_servers:
 undo_carriers:
     stop_carriers(process);
     pool_fini(&process->offload);
+    free_carriers(process);
     return code;
 }
 

@@ -52,7 +52,7 @@ void server_start(struct server *server);
 void server_drain(struct server *server);
 bool server_is_drained(struct server *server);
 
-/* server_close - after the drain (or before the start): free everything; carriers have ended. */
+/* server_close - after the drain (or before the start), when the carriers have ended: end the platform threads, free everything. */
 void server_close(struct server *server);
 
 #endif

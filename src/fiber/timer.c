@@ -16,7 +16,7 @@
 
 #define NO_LEVEL UINT32_MAX
 
-/* Timers spread ahead of time when a tick has passed and nothing is due: some 10 µs of work. */
+/* Timers spread ahead of time a tick, once nothing is due: some 10 µs of work. */
 #define SPREAD_BATCH 256
 
 _Static_assert(TIMER_SLOTS == 2u << TIMER_LEVEL_BITS, "half a level is one slot of the next");
@@ -79,9 +79,13 @@ static size_t spread(struct timer_wheel *wheel, unsigned level, uint64_t group, 
     return moved;
 }
 
-/* Ahead of time: the next group of each level, lowest first, as its time comes first. */
+/* Once a tick, ahead of time: the next group of each level, lowest first, as its time comes first. */
 static void spread_ahead(struct timer_wheel *wheel)
 {
+    if (wheel->spread_tick == wheel->now_tick) {
+        return;
+    }
+    wheel->spread_tick = wheel->now_tick;
     size_t left = SPREAD_BATCH;
     for (unsigned level = 1; level < TIMER_LEVELS && left > 0; level++) {
         uint64_t next = group_of(wheel->now_tick, level) + 1;
@@ -141,6 +145,7 @@ static void advance(struct timer_wheel *wheel, uint64_t to_tick)
 void timer_wheel_init(struct timer_wheel *wheel, uint64_t now_ns)
 {
     wheel->now_tick = now_ns >> TIMER_TICK_BITS;
+    wheel->spread_tick = wheel->now_tick;
     wheel->armed = 0;
     list_init(&wheel->due);
     for (unsigned level = 0; level < TIMER_LEVELS; level++) {
@@ -190,15 +195,12 @@ void timer_disarm(struct timer_wheel *wheel, struct timer *timer)
 struct timer *timer_wheel_take(struct timer_wheel *wheel, uint64_t now_ns)
 {
     uint64_t tick = now_ns >> TIMER_TICK_BITS;
-    if (list_empty(&wheel->due)) {
-        if (tick <= wheel->now_tick) {
-            return NULL;
-        }
+    if (list_empty(&wheel->due) && tick > wheel->now_tick) {
         advance(wheel, tick);
-        if (list_empty(&wheel->due)) {
-            spread_ahead(wheel);
-            return NULL;
-        }
+    }
+    if (list_empty(&wheel->due)) {
+        spread_ahead(wheel);
+        return NULL;
     }
     struct timer *timer = container_of(wheel->due.next, struct timer, link);
     list_remove(&timer->link);

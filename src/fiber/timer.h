@@ -40,6 +40,7 @@ struct timer {
 
 struct timer_wheel {
     uint64_t now_tick;               /* every timer due by this tick is on due or taken */
+    uint64_t spread_tick;            /* when slots were last spread ahead of time */
     size_t armed;                    /* those on due included */
     struct list due;                 /* to be taken, earliest tick first */
     uint64_t occupied[TIMER_LEVELS]; /* bit per slot */

@@ -217,7 +217,8 @@ int client_pool_take(struct client_pool *pool, uint64_t connect_timeout_ns,
         if (*taken == NULL) {
             break;
         }
-        if (!conn_is_dead(&(*taken)->conn)) {
+        /* Bytes that nobody asked for would be taken for the answer to this call: ask the kernel too. */
+        if (!conn_is_dead(&(*taken)->conn) && !conn_has_pending(&(*taken)->conn)) {
             return 0;
         }
         discard(*taken, false);

@@ -9,6 +9,7 @@
 #ifndef HTTP_ROUTER_H
 #define HTTP_ROUTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,11 @@ struct route {
         *pattern; /* "/blocking/{n}": literal segments and {placeholders} of one segment each */
     http_handler *handler;
     unsigned flags;
+    /*
+     * check - may refuse before the body is read and before a thread is taken: it
+     * fills the response and returns false. Must not wait. NULL: nothing to check.
+     */
+    bool (*check)(struct http_exchange *exchange);
 };
 
 struct router {

@@ -278,6 +278,9 @@ static bool exchange_one(struct work *work, bool *linger)
     if (read == READ_HEAD || read == READ_REQUEST) {
         route = router_find(&service->setup.router, &exchange,
                             carrier_wall_ns(work->session->conn.carrier));
+        if (route != NULL && route->check != NULL && !route->check(&exchange)) {
+            route = NULL; /* refused: the response is there */
+        }
     }
     if (read == READ_HEAD) {
         read = read_body(work, route, &refused_early);

@@ -234,8 +234,7 @@ static int arm(struct conn *conn)
     return 0;
 }
 
-/* kernel_has_input - bytes, a FIN or an error wait in the socket; the armed recv will bring them. */
-static bool kernel_has_input(const struct conn *conn)
+bool conn_has_pending(const struct conn *conn)
 {
     char byte;
     return sys_peek(conn->fd, &byte, 1) != -EAGAIN;
@@ -257,7 +256,7 @@ static ssize_t peek_fiber(struct conn *conn, uint64_t deadline_ns, bool idle)
         if (parked != 0) {
             return parked;
         }
-        if (idle && conn->interrupted && !kernel_has_input(conn)) {
+        if (idle && conn->interrupted && !conn_has_pending(conn)) {
             return -ECANCELED;
         }
         if (conn->recv_op == NULL) {
@@ -462,9 +461,9 @@ bool conn_is_dead(const struct conn *conn)
     if (conn->finished || conn->error != 0 || conn->held_count > 0) {
         return true;
     }
-    /* What the ring has not told yet, or would not tell since nothing is armed: a FIN, a reset, or
-     * bytes that nobody asked for and that would be taken for the answer to the next call. */
-    return kernel_has_input(conn);
+    /* Nothing is armed that would have told: a platform thread's, or a fiber's whose recv ended
+     * with the last answer. */
+    return conn->recv_op == NULL && conn_has_pending(conn);
 }
 
 static int connect_thread(struct conn *conn, const struct sys_address *address,

@@ -135,7 +135,10 @@ void conn_bind(struct conn *conn, struct fiber *fiber);
 /* conn_interrupt - end a conn_peek_idle now or later. Carrier's thread; does not park. */
 void conn_interrupt(struct conn *conn);
 
-/* conn_is_dead - an idle connection that the peer ended or that has unexpected bytes; asks the kernel. Does not park. */
+/* conn_is_dead - an idle connection that the peer ended or that has unexpected bytes, as far as is known. Does not park. */
 bool conn_is_dead(const struct conn *conn);
+
+/* conn_has_pending - bytes, a FIN or an error wait in the socket: one system call. Does not park. */
+bool conn_has_pending(const struct conn *conn);
 
 #endif

@@ -219,8 +219,10 @@ static int refuse_direct(struct acceptor *acceptor)
     ignored = op_send_direct(ops, slot, (struct op_bytes){.src = response, .length = length},
                              sys_clock_ns() + REFUSAL_LINGER_NS);
     (void)ignored; /* the client may have gone: it is closed either way */
-    (void)op_shutdown_direct(ops, slot, SHUT_WR);
-    int closed = op_close_direct(ops, slot);
+    int closed;
+    while ((closed = op_close_direct(ops, slot)) == -ENOMEM) {
+        (void)sleep_for(SHORTAGE_WAIT_NS); /* without its close the slot would be lost */
+    }
     must(closed == 0);
     return 0;
 }
@@ -256,11 +258,11 @@ static int accept_some(struct acceptor *acceptor)
         }
         int error = fd;
         if (error == -EMFILE || error == -ENFILE) {
-            complain(acceptor, error);
             error = refuse_direct(acceptor);
         }
         switch (error) {
         case 0:
+            complain(acceptor, -EMFILE);
             break;
         case -EAGAIN:
             return -EAGAIN;

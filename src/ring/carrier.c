@@ -36,7 +36,7 @@ static void deliver_inbox_signal(struct op *op, const struct op_event *event, vo
     struct carrier *carrier = owner;
     must(event->final);
     must(event->result == (int32_t)sizeof(uint64_t) || event->result == -ECANCELED ||
-         event->result == -EINTR || event->result == -EAGAIN);
+         event->result == -EINTR || event->result == -EAGAIN || event->result == -ENOMEM);
     carrier->event_op = NULL; /* the next turn arms it again */
 }
 
@@ -85,8 +85,12 @@ void carrier_fini(struct carrier *carrier)
     sched_fini(&carrier->sched);
     ops_fini(&carrier->ops);
     ring_fini(&carrier->ring);
-    sys_close(carrier->event_fd);
     current_carrier = NULL;
+}
+
+void carrier_free(struct carrier *carrier)
+{
+    sys_close(carrier->event_fd);
 }
 
 /* inbox_take - everything posted so far, oldest first. */
@@ -245,6 +249,7 @@ static void *run(void *argument)
         result = overflow_install_thread();
         if (result < 0) {
             carrier_fini(carrier);
+            carrier_free(carrier);
         }
     }
     start->result = result;

@@ -67,7 +67,7 @@ struct carrier {
  * carrier_start - run a carrier on a thread of its own; waits until its ring is up.
  *
  * Returns  0; what ring_init and sched_init return; -EAGAIN no thread
- * Owner    the struct is the caller's and must stay where it is until carrier_join
+ * Owner    the struct is the caller's and must stay where it is until carrier_free
  */
 int carrier_start(struct carrier *carrier, const struct carrier_setup *setup) WARN_UNUSED;
 
@@ -76,6 +76,12 @@ void carrier_stop(struct carrier *carrier);
 
 /* carrier_join - wait for the loop's end; blocks the calling OS thread. */
 void carrier_join(struct carrier *carrier);
+
+/*
+ * carrier_free - close what other threads may reach: once every thread that
+ * posts to the carrier has ended, the other carriers and the pools included.
+ */
+void carrier_free(struct carrier *carrier);
 
 /* carrier_post - any thread: have message run on the carrier. The sender keeps the memory alive until then. */
 void carrier_post(struct carrier *carrier, struct message *message);

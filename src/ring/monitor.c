@@ -90,9 +90,14 @@ static void report(struct carrier *carrier, uint64_t held_ns)
     while (!atomic_load(&sample->taken) && sys_clock_ns() < give_up_ns) {
         sys_sleep_until(sys_clock_ns() + NS_PER_MS);
     }
-    bool taken = atomic_load(&sample->taken) || !atomic_exchange(&sample->wanted, false);
-    if (!taken || sample->who[0] == '\0') {
-        return; /* it has parked meanwhile, or the carrier does not even take signals */
+    if (atomic_exchange(&sample->wanted, false)) {
+        return; /* the carrier does not even take signals */
+    }
+    while (!atomic_load(&sample->taken)) {
+        sys_sleep_until(sys_clock_ns() + NS_PER_MS); /* the handler is writing it */
+    }
+    if (sample->who[0] == '\0') {
+        return; /* the fiber has parked meanwhile */
     }
     log_warn("ring.monitor", "%s has held %s for %" PRIu64 " ms without parking; its stack:",
              sample->who, carrier->name, held_ns / NS_PER_MS);

@@ -319,19 +319,6 @@ ssize_t op_recv_direct(struct ops *ops, int slot, struct op_room room)
     return op_await(ops, op, "recv", 0);
 }
 
-int op_shutdown_direct(struct ops *ops, int slot, int how)
-{
-    struct op *op = awaited(ops);
-    if (op == NULL) {
-        return -ENOMEM;
-    }
-    struct io_uring_sqe *sqe = ring_sqe(ops->ring);
-    io_uring_prep_shutdown(sqe, slot, how);
-    sqe->flags |= IOSQE_FIXED_FILE;
-    submit_as(sqe, op);
-    return op_await(ops, op, "shutdown", 0);
-}
-
 int op_close_direct(struct ops *ops, int slot)
 {
     struct op *op = awaited(ops);

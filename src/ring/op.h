@@ -140,7 +140,6 @@ void op_buffer_give(struct ops *ops, uint16_t id);
 int op_accept_direct(struct ops *ops, int listener) WARN_UNUSED;
 ssize_t op_send_direct(struct ops *ops, int slot, struct op_bytes bytes, uint64_t deadline_ns) WARN_UNUSED;
 ssize_t op_recv_direct(struct ops *ops, int slot, struct op_room room) WARN_UNUSED;
-int op_shutdown_direct(struct ops *ops, int slot, int how);
-int op_close_direct(struct ops *ops, int slot);
+int op_close_direct(struct ops *ops, int slot) WARN_UNUSED;
 
 #endif

@@ -135,13 +135,27 @@ int sys_listen(const char *address, uint16_t *port)
 
 int sys_accept(int listener)
 {
-    int fd;
-    do {
-        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        /* accept(2): errors of the connection itself are to be treated as "try the next". */
-    } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO ||
-                        errno == ENETDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH));
-    return result_of(fd);
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            return fd;
+        }
+        switch (errno) {
+        case EINTR:
+        /* accept(2): errors of the connection itself, to be treated as "try the next". */
+        case ECONNABORTED:
+        case EPROTO:
+        case ENOPROTOOPT:
+        case ENETDOWN:
+        case ENETUNREACH:
+        case ENONET:
+        case EHOSTDOWN:
+        case EHOSTUNREACH:
+            continue;
+        default:
+            return -errno;
+        }
+    }
 }
 
 int sys_socket(const struct sys_address *address, bool nonblocking)

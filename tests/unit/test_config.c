@@ -177,7 +177,7 @@ static void values_are_read_in_all_their_forms(void **state)
         CASE("--server.max-http-request-header-size=2000b", header_bytes_max, 2000),
         CASE("--server.max-http-request-body-size=1gb", body_bytes_max, 1073741824),
         CASE("--server.max-http-request-body-size=0", body_bytes_max, 0),
-        CASE("--ringspun.stack-size=33KB", stack_bytes, 36864),
+        CASE("--ringspun.stack-size=49KB", stack_bytes, 53248),
         CASE("--ringspun.stack-size=8MB", stack_bytes, 8388608),
         CASE("--server.shutdown=IMMEDIATE", shutdown, CONFIG_IMMEDIATE),
         CASE("--logging.level.root=off", log_level, LOG_OFF),

@@ -106,10 +106,10 @@ static void bad_arguments_are_told_apart(void **state)
         {"--ringspun.stack-size=31KB", 78,
          "bad value \"31KB\" for ringspun.stack-size from the command line: expected a size such "
          "as "
-         "8KB or 1MB, from 32KB to 8MB"},
+         "8KB or 1MB, from 48KB to 8MB"},
         {"--ringspun.stack-size=10s", 78,
          "bad value \"10s\" for ringspun.stack-size from the command line: expected a size such as "
-         "8KB or 1MB, from 32KB to 8MB"},
+         "8KB or 1MB, from 48KB to 8MB"},
         {"--ringspun.carriers=0", 78,
          "bad value \"0\" for ringspun.carriers from the command line: "
          "expected a whole number from 1 to 256"},

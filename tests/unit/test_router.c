@@ -19,15 +19,15 @@ static void handler(struct http_exchange *exchange)
 }
 
 static const struct route routes[] = {
-    {HTTP_GET, "/", handler, ROUTE_QUICK},
-    {HTTP_GET, "/currentThread", handler, ROUTE_QUICK},
-    {HTTP_GET, "/blocking/{n}", handler, ROUTE_PARKS},
-    {HTTP_GET, "/actuator/health", handler, ROUTE_QUICK},
-    {HTTP_GET, "/actuator/health/liveness", handler, ROUTE_QUICK},
-    {HTTP_GET, "/v2/product/{id}", handler, ROUTE_PARKS},
-    {HTTP_GET, "/a/{x}/b/{y}", handler, ROUTE_QUICK},
-    {HTTP_POST, "/a/{x}/b/{y}", handler, ROUTE_BODY},
-    {HTTP_DELETE, "/a/{x}/b", handler, ROUTE_QUICK},
+    {HTTP_GET, "/", handler, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/currentThread", handler, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/blocking/{n}", handler, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/actuator/health", handler, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/actuator/health/liveness", handler, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/v2/product/{id}", handler, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/a/{x}/b/{y}", handler, ROUTE_QUICK, NULL},
+    {HTTP_POST, "/a/{x}/b/{y}", handler, ROUTE_BODY, NULL},
+    {HTTP_DELETE, "/a/{x}/b", handler, ROUTE_QUICK, NULL},
 };
 
 static const struct router router = {.routes = routes, .count = sizeof(routes) / sizeof(routes[0])};

@@ -233,7 +233,7 @@ static void test_forty_thousand_stacks_have_a_guard_each(void **state)
     }
     size_t mappings = kit_mappings() - before;
     printf("%d stacks: %zu mappings more\n", COUNT, mappings);
-    assert_in_range(mappings, 0, 100);
+    assert_in_range(mappings, 0, 1000); /* mprotect guards would need 80 000 */
     for (int i = 0; i < COUNT; i++) {
         assert_true(kit_faults(stack_low(stacks[i]) - 1));
         assert_false(kit_faults(stack_low(stacks[i])));
