@@ -36,6 +36,9 @@
 
 #define OFFLOAD_THREADS 4
 
+/* Connections that the remote leaves to the app, where an eighth of all is not fewer. */
+#define APP_PLACES 64u
+
 enum phase {
     PHASE_SERVING,
     PHASE_LEAVING,          /* readiness says no, all is served */
@@ -221,7 +224,10 @@ static int open_servers(struct process *process)
     setup.announce = "remote";
     setup.port = (uint16_t)config->remote_port;
     setup.threads = 0;
-    setup.connections_max = process->total.max;
+    /* A few places are kept for the app, so that clients of the remote cannot shut it out. */
+    setup.connections_max =
+        process->total.max - (process->total.max / 8 < APP_PLACES ? process->total.max / 8
+                                                                  : APP_PLACES);
     setup.router = &routes_remote;
     result = server_open(&process->remote_server, &setup);
     if (result < 0) {

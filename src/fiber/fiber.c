@@ -138,6 +138,15 @@ int fiber_park_idle(const char *waiting_for, uint64_t deadline_ns)
     return park(waiting_for, deadline_ns, PARK_IDLE);
 }
 
+void fiber_rest(struct fiber *fiber)
+{
+    must(fiber->sched == sched_current());
+    if (fiber->state == FIBER_PARKED && list_empty(&fiber->idle_link)) {
+        fiber->idle_since_ns = fiber->sched->now_ns;
+        list_append(&fiber->sched->idle, &fiber->idle_link);
+    }
+}
+
 void fiber_yield(void)
 {
     struct fiber *fiber = running_fiber();

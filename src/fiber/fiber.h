@@ -65,7 +65,7 @@ struct fiber {
     uint64_t switches;       /* times it was given the carrier */
     uint64_t run_ns;         /* time on the carrier, up to the last park */
     uint64_t parked_ns;      /* time parked, up to the last wake */
-    uint64_t state_since_ns; /* when the present state began (ready counts as parked until it runs) */
+    uint64_t state_since_ns; /* start of the present state; ready is part of parked */
 };
 
 /*
@@ -101,6 +101,9 @@ int fiber_park_through(const char *waiting_for, uint64_t deadline_ns);
  * go back to the system: the caller keeps nothing in scratch.
  */
 int fiber_park_idle(const char *waiting_for, uint64_t deadline_ns);
+
+/* fiber_rest - make the park in work one of fiber_park_idle: from now on the pages are not needed. Own thread only. */
+void fiber_rest(struct fiber *fiber);
 
 /* fiber_yield - let the others that are ready run first. */
 void fiber_yield(void);

@@ -124,7 +124,8 @@ int stack_get(struct stack_pool *pool, struct stack *stack)
     if (reserve_free(pool) != 0 || (pool->slab_next == pool->slab_end && slab_map(pool) != 0)) {
         return -ENOMEM;
     }
-    if (guard_install(&pool->guard, pool->slab_next + STACK_SCRATCH_BYTES, STACK_GUARD_BYTES) != 0) {
+    char *guard_low = pool->slab_next + STACK_SCRATCH_BYTES;
+    if (guard_install(&pool->guard, guard_low, STACK_GUARD_BYTES) != 0) {
         return -ENOMEM;
     }
     stack->base = pool->slab_next;

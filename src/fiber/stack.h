@@ -25,9 +25,9 @@
 
 #define STACK_GUARD_BYTES ((size_t)16384)
 #define STACK_SCRATCH_BYTES ((size_t)8192)
-#define STACK_BYTES_MIN ((size_t)49152)     /* scratch, guard and 24 KiB of stack */
-#define STACK_BYTES_MAX ((size_t)64 << 20)  /* so that a stack fits into a slab */
-#define STACK_HOT ((size_t)64)              /* free stacks whose pages stay */
+#define STACK_BYTES_MIN ((size_t)49152)    /* scratch, guard and 24 KiB of stack */
+#define STACK_BYTES_MAX ((size_t)64 << 20) /* so that a stack fits into a slab */
+#define STACK_HOT ((size_t)64)             /* free stacks whose pages stay */
 
 struct stack {
     char *base;  /* lowest byte, where the scratch begins */

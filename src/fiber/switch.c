@@ -70,8 +70,7 @@ SWITCH_INLINE void tell_leaving(struct switch_context *from, struct switch_conte
 {
     (void)from, (void)to, (void)keep;
 #ifdef SWITCH_ASAN
-    __sanitizer_start_switch_fiber(keep ? &from->fake_stack : NULL, to->stack_low,
-                                   to->stack_bytes);
+    __sanitizer_start_switch_fiber(keep ? &from->fake_stack : NULL, to->stack_low, to->stack_bytes);
 #endif
 #ifdef SWITCH_TSAN
     __tsan_switch_to_fiber(to->tsan_fiber, 0);

@@ -4,12 +4,14 @@
  */
 #include "http/access.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/time.h"
 
-#define LINE_MAX_BYTES 1024
+#define LINE_MAX_BYTES 2816
+#define FOREIGN_MAX_BYTES 192 /* of each of the client's texts, so that none pushes the others out of the line */
 
 struct line {
     char text[LINE_MAX_BYTES];
@@ -37,7 +39,8 @@ static void put_foreign(struct line *line, struct slice s)
     if (s.length == 0) {
         put(line, '-');
     }
-    for (size_t i = 0; i < s.length; i++) {
+    bool cut = s.length > FOREIGN_MAX_BYTES;
+    for (size_t i = 0; i < (cut ? FOREIGN_MAX_BYTES : s.length); i++) {
         unsigned char c = (unsigned char)s.at[i];
         if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
             put(line, (char)c);
@@ -46,6 +49,9 @@ static void put_foreign(struct line *line, struct slice s)
         put_text(line, "\\x");
         put(line, hex[c >> 4]);
         put(line, hex[c & 15]);
+    }
+    if (cut) {
+        put_text(line, "...");
     }
 }
 

@@ -77,11 +77,11 @@ static int read_reply(struct upstream *upstream, struct parser *parser, uint64_t
 }
 
 /* attempt - the call on one connection. *stale: it had been closed before, try a fresh one. */
-static int attempt(struct upstream *upstream, struct http_call *call, bool *stale)
+static int attempt(struct upstream *upstream, struct http_call *call, uint64_t deadline_ns,
+                   bool *stale)
 {
     struct parser_limits limits = {.head_bytes_max = REPLY_HEAD_BYTES_MAX,
                                    .body_bytes_max = call->body_bytes_max};
-    uint64_t deadline_ns = sys_clock_ns() + call->answer_timeout_ns;
     struct parser parser;
     bool any = false;
 
@@ -113,13 +113,14 @@ int client_get(struct client_pool *pool, struct http_call *call)
         return result;
     }
     bool stale;
-    result = attempt(upstream, call, &stale);
+    uint64_t deadline_ns = sys_clock_ns() + call->answer_timeout_ns; /* of both attempts */
+    result = attempt(upstream, call, deadline_ns, &stale);
     if (result < 0 && stale) {
         result = client_pool_renew(upstream, call->connect_timeout_ns);
         if (result < 0) {
             return result; /* the connection's place went with it */
         }
-        result = attempt(upstream, call, &stale);
+        result = attempt(upstream, call, deadline_ns, &stale);
     }
     if (result == 0) {
         client_pool_put(upstream, call->reply.keep_alive);

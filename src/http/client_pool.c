@@ -7,14 +7,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/must.h"
 #include "fiber/fiber.h"
 #include "http/client_connect.h"
+#include "io/pool.h"
 #include "ring/sys.h"
 
 #define IDLE_MAX_NS (30 * NS_PER_S)
 #define SWEEP_INTERVAL_NS (5 * NS_PER_S)
+#define CANCEL_LOOK_NS (100 * NS_PER_MS)
 
 /* A call that found no place; from malloc, since another thread reaches it. */
 struct waiter {
@@ -125,17 +128,28 @@ static struct waiter *waiter_new(struct client_lane *lane)
     return waiter;
 }
 
+/* cond_wait_a_while - a condition is not interrupted by a cancel: look at that now and then. */
+static void cond_wait_a_while(struct waiter *waiter, struct client_pool *pool)
+{
+    uint64_t until_ns = sys_clock_ns() + CANCEL_LOOK_NS;
+    struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                             .tv_nsec = (long)(until_ns % NS_PER_S)};
+    (void)pthread_cond_clockwait(&waiter->cond, &pool->mutex, CLOCK_MONOTONIC, &until);
+}
+
 /* wait_grant - queued already: wait until there is a place. Returns 0; -ECANCELED. */
 static int wait_grant(struct client_pool *pool, struct waiter *waiter)
 {
     int result = 0;
     if (waiter->fiber == NULL) {
         pthread_mutex_lock(&pool->mutex);
-        while (!waiter->granted) {
-            pthread_cond_wait(&waiter->cond, &pool->mutex);
+        while (!waiter->granted && !pool_thread_cancelled()) {
+            cond_wait_a_while(waiter, pool);
         }
+        list_remove(&waiter->link);
+        bool granted = waiter->granted;
         pthread_mutex_unlock(&pool->mutex);
-        return 0;
+        return granted ? 0 : -ECANCELED;
     }
     while (!waiter->told && result == 0) {
         result = fiber_park("remote pool", 0);

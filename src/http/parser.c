@@ -460,6 +460,14 @@ void parser_expect_no_body(struct parser *parser)
     parser->answers_head = true;
 }
 
+bool parser_is_head_request(const struct parser *parser)
+{
+    static const char head[] = "HEAD ";
+    return parser->request.method == HTTP_HEAD ||
+           (!parser->head_complete && parser->head_bytes >= sizeof(head) - 1 &&
+            memcmp(parser->head, head, sizeof(head) - 1) == 0);
+}
+
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 

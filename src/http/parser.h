@@ -123,6 +123,9 @@ void parser_next(struct parser *parser);
 /* parser_expect_no_body - a client's parser: the reply in work answers a HEAD. */
 void parser_expect_no_body(struct parser *parser);
 
+/* parser_is_head_request - the request in work, refused or not, is a HEAD: its answer has no body. */
+bool parser_is_head_request(const struct parser *parser);
+
 /* parser_version - "9.2.1": of the llhttp that is linked. Static text. */
 const char *parser_version(void);
 

@@ -27,8 +27,8 @@
 
 #define OUT_BYTES (STACK_SCRATCH_BYTES / 2)
 
-/* What a request may take beside its head and body: field array, response body. */
-#define ARENA_EXTRA_BYTES ((size_t)131072)
+/* What a request may take beside its head and body: fields, and a reply of 1 MB of the remote as it grows. */
+#define ARENA_EXTRA_BYTES ((size_t)4 * 1024 * 1024)
 
 /* After an error answer: so much of what still comes is dropped, for so long. */
 #define LINGER_BYTES ((size_t)2 * 1024 * 1024)
@@ -52,6 +52,7 @@ struct work {
     struct arena arena;
     char *out; /* OUT_BYTES of responses not yet sent */
     size_t out_length;
+    bool out_fresh; /* nothing of it is on its way out */
     uint64_t requests;      /* answered on this connection */
     uint64_t opened_ns;
     uint64_t head_until_ns; /* deadline of the message in work; 0: none has begun */
@@ -65,16 +66,39 @@ enum read_result {
     READ_ENDED    /* nothing more to answer: close */
 };
 
+static uint64_t write_deadline_ns(const struct work *work)
+{
+    return fiber_current()->sched->now_ns + work->session->service->setup.head_timeout_ns;
+}
+
+/* settle - what is leaving has left: the collected responses may be written over. */
+static int settle(struct work *work)
+{
+    return conn_write_settle(&work->session->conn, write_deadline_ns(work));
+}
+
+/* flush - let the collected responses leave; does not wait until they have. */
 static int flush(struct work *work)
 {
     if (work->out_length == 0) {
         return 0;
     }
+    must(work->out_fresh); /* what left before has been settled */
     struct slice bytes = {.at = work->out, .length = work->out_length};
-    uint64_t deadline_ns = fiber_current()->sched->now_ns +
-                           work->session->service->setup.head_timeout_ns;
     work->out_length = 0;
-    return conn_write(&work->session->conn, bytes, deadline_ns);
+    work->out_fresh = false;
+    return conn_write_start(&work->session->conn, bytes);
+}
+
+/* out_open - before something is appended to the collected responses. */
+static int out_open(struct work *work)
+{
+    if (work->out_fresh) {
+        return 0;
+    }
+    int result = settle(work);
+    work->out_fresh = result == 0;
+    return result;
 }
 
 /* wait_bytes - conn_peek with the deadline that fits: idle between requests, else the message's. */
@@ -151,11 +175,14 @@ static enum read_result read_on(struct work *work)
 static int respond(struct work *work, const struct http_response *response,
                    const struct writer_framing *framing)
 {
+    int result = out_open(work);
+    if (result < 0) {
+        return result;
+    }
     size_t room = OUT_BYTES - work->out_length;
     size_t length = writer_response(work->out + work->out_length, room, response, framing);
     if (length == 0) {
-        int result = flush(work);
-        if (result < 0) {
+        if ((result = flush(work)) < 0 || (result = out_open(work)) < 0) {
             return result;
         }
         length = writer_response(work->out, OUT_BYTES, response, framing);
@@ -167,15 +194,12 @@ static int respond(struct work *work, const struct http_response *response,
     /* The body is too long to be copied: it leaves from where it is. */
     work->out_length = writer_head(work->out, OUT_BYTES, response, framing);
     must(work->out_length > 0);
-    int result = flush(work);
-    size_t body_length = writer_body_length(response, framing);
-    if (result < 0 || body_length == 0) {
+    if ((result = flush(work)) < 0 || (result = out_open(work)) < 0) {
         return result;
     }
-    uint64_t deadline_ns = fiber_current()->sched->now_ns +
-                           work->session->service->setup.head_timeout_ns;
-    return conn_write(&work->session->conn,
-                      (struct slice){.at = response->body.at, .length = body_length}, deadline_ns);
+    struct slice body = {.at = response->body.at,
+                         .length = writer_body_length(response, framing)};
+    return conn_write(&work->session->conn, body, write_deadline_ns(work));
 }
 
 /* A handler on its way to a platform thread. */
@@ -206,15 +230,18 @@ static int handle(struct work *work, const struct route *route, struct http_exch
     }
     if (pool != NULL) {
         struct handling handling = {.handler = route->handler, .exchange = exchange};
-        if (pool_run(pool, run_handling, &handling) < 0) {
+        conn_bind(&session->conn, fiber_current());
+        result = pool_run(pool, run_handling, &handling);
+        conn_bind(&session->conn, NULL);
+        if (result < 0 && result != -ECANCELED) {
             http_respond_error(exchange, 503, SLICE("no thread to run the request"),
                                sys_wall_ns());
         }
-        return session->conn.error != 0 ? session->conn.error : 0;
+    } else {
+        conn_bind(&session->conn, fiber_current());
+        route->handler(exchange);
+        conn_bind(&session->conn, NULL);
     }
-    conn_bind(&session->conn, fiber_current());
-    route->handler(exchange);
-    conn_bind(&session->conn, NULL);
     return fiber_current()->cancelled ? -ECANCELED : 0;
 }
 
@@ -250,7 +277,7 @@ static enum read_result read_body(struct work *work, const struct route *route, 
             return READ_REQUEST;
         }
         struct slice interim = writer_continue();
-        if (flush(work) < 0) {
+        if (flush(work) < 0 || out_open(work) < 0) {
             return READ_ENDED;
         }
         memcpy(work->out, interim.at, interim.length);
@@ -300,7 +327,7 @@ static bool exchange_one(struct work *work, bool *linger)
         .version_minor = work->parser.request.version_minor,
         .keep_alive = work->parser.request.keep_alive && !response.close && !in_doubt &&
                       !atomic_load_explicit(&service->draining, memory_order_relaxed),
-        .head_only = work->parser.request.method == HTTP_HEAD,
+        .head_only = parser_is_head_request(&work->parser),
         .date = carrier_date(work->session->conn.carrier),
     };
     work->session->lane->requests++;
@@ -311,7 +338,8 @@ static bool exchange_one(struct work *work, bool *linger)
         return false;
     }
     if (!framing.keep_alive) {
-        *linger = flush(work) == 0 && (in_doubt || conn_has_unread(&work->session->conn));
+        *linger = flush(work) == 0 && settle(work) == 0 &&
+                  (in_doubt || conn_has_unread(&work->session->conn));
         return false;
     }
     parser_next(&work->parser);
@@ -339,7 +367,7 @@ static void session_run(void *argument)
     struct session *session = argument;
     const struct service_setup *setup = &session->service->setup;
     char *scratch = fiber_scratch(fiber_current());
-    struct work work = {.session = session, .out = scratch};
+    struct work work = {.session = session, .out = scratch, .out_fresh = true};
     bool linger = false;
 
     work.opened_ns = fiber_current()->sched->now_ns;

@@ -15,6 +15,7 @@
 #include "base/must.h"
 #include "base/time.h"
 #include "fiber/fiber.h"
+#include "io/pool.h"
 #include "ring/carrier.h"
 
 /*
@@ -208,6 +209,45 @@ static void deliver_recv_own(struct op *op, const struct op_event *event, void *
     wake_reader(conn);
 }
 
+static void deliver_send(struct op *op, const struct op_event *event, void *owner);
+
+static int send_on(struct conn *conn)
+{
+    conn->send_op = op_send_arm(
+        &conn->carrier->ops, conn->fd,
+        (struct op_bytes){.src = conn->sending.at, .length = conn->sending.length},
+        (struct op_target){.deliver = deliver_send, .owner = conn});
+    return conn->send_op != NULL ? 0 : -ENOMEM;
+}
+
+static void deliver_send(struct op *op, const struct op_event *event, void *owner)
+{
+    struct conn *conn = owner;
+    bool cancelled = op->cancelling;
+
+    must(event->final);
+    conn->send_op = NULL;
+    if (event->result >= 0) {
+        must((size_t)event->result <= conn->sending.length);
+        conn->sending.at += event->result;
+        conn->sending.length -= (size_t)event->result;
+    } else if (event->result != -EINTR && event->result != -EAGAIN) {
+        conn->send_error = event->result;
+    }
+    /* A short send goes on, unless it was cut by its cancel. */
+    if (conn->sending.length > 0 && conn->send_error == 0 && !cancelled) {
+        conn->send_error = send_on(conn);
+    }
+    if (conn->send_op != NULL || conn->reader == NULL) {
+        return;
+    }
+    if (conn->settling) {
+        fiber_wake(conn->reader);
+    } else if (conn->resting) {
+        fiber_rest(conn->reader);
+    }
+}
+
 static int arm(struct conn *conn)
 {
     struct ops *ops = &conn->carrier->ops;
@@ -266,7 +306,9 @@ static ssize_t peek_fiber(struct conn *conn, uint64_t deadline_ns, bool idle)
             }
         }
         conn->reader = fiber_current();
-        parked = idle ? fiber_park_idle("recv", deadline_ns) : fiber_park("recv", deadline_ns);
+        conn->resting = idle;
+        parked = idle && conn->send_op == NULL ? fiber_park_idle("recv", deadline_ns)
+                                               : fiber_park("recv", deadline_ns);
         conn->reader = NULL;
     }
 }
@@ -288,7 +330,7 @@ static ssize_t peek_thread(struct conn *conn, uint64_t deadline_ns)
             conn->finished = got == 0;
             return got;
         }
-        int ready = sys_poll(conn->fd, POLLIN, deadline_ns);
+        int ready = pool_thread_wait(conn->fd, POLLIN, deadline_ns);
         if (ready <= 0) {
             return ready == 0 ? -ETIMEDOUT : ready;
         }
@@ -351,7 +393,7 @@ int conn_write(struct conn *conn, struct slice src, uint64_t deadline_ns)
             sent = sys_send(conn->fd, src.at, src.length);
         }
         if (sent == -EAGAIN && conn->carrier == NULL) {
-            int ready = sys_poll(conn->fd, POLLOUT, deadline_ns);
+            int ready = pool_thread_wait(conn->fd, POLLOUT, deadline_ns);
             if (ready <= 0) {
                 return ready == 0 ? -ETIMEDOUT : ready;
             }
@@ -367,6 +409,34 @@ int conn_write(struct conn *conn, struct slice src, uint64_t deadline_ns)
         src.length -= (size_t)sent;
     }
     return 0;
+}
+
+int conn_write_start(struct conn *conn, struct slice src)
+{
+    must(conn->carrier != NULL && conn->send_op == NULL && src.length > 0);
+    conn->sending = src;
+    return send_on(conn);
+}
+
+int conn_write_settle(struct conn *conn, uint64_t deadline_ns)
+{
+    int parked = 0;
+    conn->settling = true;
+    while (conn->send_op != NULL) {
+        if (parked != 0) {
+            op_cancel(&conn->carrier->ops, conn->send_op);
+            deadline_ns = 0;
+        }
+        conn->reader = fiber_current();
+        int result = fiber_park_through("send", deadline_ns);
+        conn->reader = NULL;
+        parked = parked != 0 ? parked : result;
+    }
+    conn->settling = false;
+    if (conn->sending.length == 0) {
+        return 0; /* sent whole, whatever came first */
+    }
+    return parked != 0 ? parked : conn->send_error;
 }
 
 void conn_linger(struct conn *conn, size_t bytes_max, uint64_t deadline_ns)
@@ -391,12 +461,16 @@ static void let_go(struct conn *conn, bool cancel)
     uint64_t patience_ns = 0;
 
     conn->reader = fiber_current();
-    while (conn->recv_op != NULL || conn->watch_op != NULL) {
+    conn->settling = true;
+    while (conn->recv_op != NULL || conn->watch_op != NULL || conn->send_op != NULL) {
         if (conn->watch_op != NULL) {
             op_cancel(ops, conn->watch_op);
         }
         if (cancel && conn->recv_op != NULL) {
             op_cancel(ops, conn->recv_op);
+        }
+        if (conn->send_op != NULL) {
+            op_cancel(ops, conn->send_op); /* who wants it sent settles before */
         }
         patience_ns = cancel ? 0 : conn->carrier->sched.now_ns + CLOSE_PATIENCE_NS;
         cancel = fiber_park_through("close", patience_ns) != 0 || cancel;
@@ -418,7 +492,8 @@ static void finish(struct conn *conn)
 void conn_close(struct conn *conn)
 {
     conn->bound = NULL;
-    if (conn->carrier != NULL && (conn->recv_op != NULL || conn->watch_op != NULL)) {
+    if (conn->carrier != NULL &&
+        (conn->recv_op != NULL || conn->watch_op != NULL || conn->send_op != NULL)) {
         /* Closing with an op in flight would send no FIN: the op holds the file. A plain
          * shutdown ends the recv with 0 (the ring's own always goes to a worker thread). */
         sys_shutdown(conn->fd, SHUT_RDWR);
@@ -471,7 +546,7 @@ static int connect_thread(struct conn *conn, const struct sys_address *address,
 {
     int result = sys_connect(conn->fd, address);
     if (result == -EINPROGRESS) {
-        int ready = sys_poll(conn->fd, POLLOUT, deadline_ns);
+        int ready = pool_thread_wait(conn->fd, POLLOUT, deadline_ns);
         result = ready == 0 ? -ETIMEDOUT : ready < 0 ? ready : sys_socket_error(conn->fd);
     }
     if (result == 0) {

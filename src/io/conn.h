@@ -47,8 +47,10 @@ struct conn {
     /* the ring's while in flight */
     struct op *recv_op;  /* receiving */
     struct op *watch_op; /* waiting for a reset while nothing receives */
+    struct op *send_op;  /* of conn_write_start */
+    struct slice sending; /* what of it is not sent yet */
     /* the fiber's */
-    struct fiber *reader; /* parked in conn_peek or conn_close */
+    struct fiber *reader; /* parked in conn_peek, conn_write_settle or conn_close */
     struct fiber *bound;  /* to be cancelled when the peer resets, see conn_bind */
     struct conn_piece held[CONN_PIECES_MAX];
     char *own_buffer; /* heap: a platform thread's, or of a recv that found no provided buffer */
@@ -56,8 +58,11 @@ struct conn {
     bool starved;     /* the last recv found no provided buffer: use one of our own */
     bool finished;    /* the peer finished sending */
     bool interrupted; /* see conn_interrupt */
+    bool resting;     /* the reader is in conn_peek_idle: only bytes on their way out keep its pages */
+    bool settling;    /* the reader is in conn_write_settle or conn_close */
     bool probed;      /* keep-alive probes are on */
     int error;        /* -errno that ended receiving */
+    int send_error;   /* -errno of a write that was started */
 };
 
 /* conn_open - take over a connected descriptor on the calling fiber's carrier. */
@@ -106,6 +111,26 @@ bool conn_has_unread(const struct conn *conn);
  * Owner    src stays the caller's and must live until the return
  */
 int conn_write(struct conn *conn, struct slice src, uint64_t deadline_ns) WARN_UNUSED;
+
+/*
+ * conn_write_start - begin to send, and go on while the ring does it. Fibers only.
+ *
+ * One at a time: conn_write_settle comes before the next write, and before the
+ * bytes are changed. conn_peek_idle may come between: pages go only when all is sent.
+ *
+ * Returns  0; -ENOMEM
+ * Parks    no
+ * Owner    src stays the caller's and must live until conn_write_settle or conn_close
+ */
+int conn_write_start(struct conn *conn, struct slice src) WARN_UNUSED;
+
+/*
+ * conn_write_settle - wait until what was started is sent.
+ *
+ * Returns  0; -ETIMEDOUT (cancelled: some of it may be out); -ECONNRESET, -EPIPE …
+ * Parks    unless it has been sent already
+ */
+int conn_write_settle(struct conn *conn, uint64_t deadline_ns) WARN_UNUSED;
 
 /*
  * conn_linger - after an error answer: finish writing, then read and drop what

@@ -26,6 +26,9 @@ struct job {
     struct pool_errand errand;
     struct carrier *carrier;
     struct message message; /* from the thread to the carrier: executed */
+    /* under the pool's mutex */
+    struct pool_thread *thread; /* that executes it */
+    bool cancelled;
     /* the carrier's */
     struct fiber *fiber; /* NULL: left behind */
     bool executed;
@@ -51,7 +54,27 @@ static void run_executed(struct message *message)
     free(job);
 }
 
-static struct job *next_job(struct pool *pool)
+bool pool_thread_cancelled(void)
+{
+    return current_thread != NULL &&
+           __atomic_load_n(&current_thread->cancelled, __ATOMIC_ACQUIRE);
+}
+
+int pool_thread_wait(int fd, short events, uint64_t deadline_ns)
+{
+    for (;;) {
+        if (pool_thread_cancelled()) {
+            return -ECANCELED;
+        }
+        int ready = sys_poll_interruptible(fd, events, deadline_ns);
+        if (ready != -EINTR) {
+            return ready;
+        }
+    }
+}
+
+/* next_job - the one that was executed is let go, and the oldest that waits is taken. */
+static struct job *next_job(struct pool *pool, struct pool_thread *self)
 {
     struct job *job = NULL;
     pthread_mutex_lock(&pool->mutex);
@@ -64,9 +87,31 @@ static struct job *next_job(struct pool *pool)
         job = container_of(pool->queue.next, struct job, link);
         list_remove(&job->link);
         pool->queued--;
+        job->thread = self;
+        __atomic_store_n(&self->cancelled, job->cancelled, __ATOMIC_RELEASE);
+        self->carrier = job->carrier;
     }
     pthread_mutex_unlock(&pool->mutex);
     return job;
+}
+
+/* job_leave - from here on a cancel does not reach this thread any more. */
+static void job_leave(struct pool *pool, struct job *job)
+{
+    pthread_mutex_lock(&pool->mutex);
+    job->thread = NULL;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void job_cancel(struct pool *pool, struct job *job)
+{
+    pthread_mutex_lock(&pool->mutex);
+    job->cancelled = true;
+    if (job->thread != NULL) {
+        __atomic_store_n(&job->thread->cancelled, true, __ATOMIC_RELEASE);
+        pthread_kill(job->thread->handle, SYS_WAKE_SIGNAL);
+    }
+    pthread_mutex_unlock(&pool->mutex);
 }
 
 struct thread_start {
@@ -78,7 +123,8 @@ static void *thread_run(void *argument)
 {
     struct thread_start start = *(struct thread_start *)argument;
     struct pool_thread self = {.id = atomic_fetch_add(&last_id, 1) + 1,
-                               .started_ns = sys_clock_ns()};
+                               .started_ns = sys_clock_ns(),
+                               .handle = pthread_self()};
     struct job *job;
 
     free(argument);
@@ -86,9 +132,12 @@ static void *thread_run(void *argument)
     current_thread = &self;
     log_set_thread(self.name);
     sys_thread_name(self.name);
-    while ((job = next_job(start.pool)) != NULL) {
-        self.carrier = job->carrier;
-        job->errand.run(job->errand.argument);
+    sys_wake_signal_block();
+    while ((job = next_job(start.pool, &self)) != NULL) {
+        if (!pool_thread_cancelled()) {
+            job->errand.run(job->errand.argument);
+        }
+        job_leave(start.pool, job);
         carrier_post(job->carrier, &job->message);
     }
     return NULL;
@@ -178,8 +227,19 @@ int pool_run(struct pool *pool, void (*run)(void *argument), void *argument)
         return -ENOMEM;
     }
     int result = enqueue(pool, job);
-    while (result == 0 && !job->executed) {
-        (void)fiber_park_through("platform thread", 0);
+    if (result < 0) {
+        free(job);
+        return result;
+    }
+    while (!job->executed) {
+        if (result != 0) {
+            (void)fiber_park_through("platform thread", 0);
+            continue;
+        }
+        result = fiber_park("platform thread", 0);
+        if (result != 0) {
+            job_cancel(pool, job);
+        }
     }
     free(job);
     return result;

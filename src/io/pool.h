@@ -48,6 +48,8 @@ struct pool_thread {
     char name[48]; /* "http-8080-exec-1" */
     uint64_t started_ns; /* CLOCK_MONOTONIC */
     const struct carrier *carrier; /* whose fiber waits for the job in work */
+    pthread_t handle;
+    bool cancelled; /* atomic: the job in work has been cancelled */
 };
 
 /* pool_init - no thread yet: they start when jobs wait, up to threads_max, and stay. Returns 0; -ENOMEM. */
@@ -62,8 +64,10 @@ void pool_fini(struct pool *pool);
 /*
  * pool_run - have run(argument) executed on a thread of the pool.
  *
- * Returns  0 when it has been executed; -EAGAIN no thread can be started at all; -ENOMEM
- * Parks    until it has been executed; it cannot be cancelled
+ * Returns  0 when it has been executed; -ECANCELED the fiber was cancelled: the job
+ *          was not begun, or its blocking calls ended with -ECANCELED; -EAGAIN no
+ *          thread can be started at all; -ENOMEM
+ * Parks    until it is over, cancelled or not
  * Owner    argument stays the caller's
  */
 int pool_run(struct pool *pool, void (*run)(void *argument), void *argument) WARN_UNUSED;
@@ -86,5 +90,17 @@ struct pool_errand {
 int pool_run_until(struct pool *pool, const struct pool_errand *errand, uint64_t deadline_ns) WARN_UNUSED;
 
 const struct pool_thread *pool_thread_current(void);
+
+/*
+ * pool_thread_wait - poll(2) one descriptor on the calling platform thread.
+ *
+ * @fd  -1 only waits for the deadline
+ *
+ * Returns  the events; 0 at the deadline (0: none); -ECANCELED the job in work was cancelled
+ */
+int pool_thread_wait(int fd, short events, uint64_t deadline_ns) WARN_UNUSED;
+
+/* pool_thread_cancelled - has the job in work been cancelled? False on a thread of no pool. */
+bool pool_thread_cancelled(void);
 
 #endif

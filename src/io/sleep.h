@@ -10,7 +10,7 @@
 /*
  * sleep_until - go on when CLOCK_MONOTONIC reads deadline_ns, never earlier.
  *
- * Returns  0; -ECANCELED the fiber was cancelled (its client reset)
+ * Returns  0; -ECANCELED the fiber, or the platform thread's job, was cancelled (its client reset)
  * Parks    yes; on a platform thread it blocks that thread
  */
 int sleep_until(uint64_t deadline_ns);

@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "fiber/sched.h"
 #include "ring/sys.h"
 
 #define LOOK_INTERVAL_MAX_NS (250 * NS_PER_MS)
@@ -56,7 +57,8 @@ static void on_urgent(int signal)
 {
     (void)signal;
     int saved = errno;
-    if (atomic_exchange(&monitor.sample.wanted, false)) {
+    /* On a platform thread the signal only ends a wait, see sys_poll_interruptible. */
+    if (sched_current() != NULL && atomic_exchange(&monitor.sample.wanted, false)) {
         struct fiber *fiber = fiber_current();
         monitor.sample.who[0] = '\0';
         if (fiber != NULL) {

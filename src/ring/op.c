@@ -244,6 +244,18 @@ struct op *op_recv_into_arm(struct ops *ops, int fd, struct op_room room, struct
     return op;
 }
 
+struct op *op_send_arm(struct ops *ops, int fd, struct op_bytes bytes, struct op_target target)
+{
+    struct op *op = record_take(ops, target);
+    if (op == NULL) {
+        return NULL;
+    }
+    struct io_uring_sqe *sqe = ring_sqe(ops->ring);
+    io_uring_prep_send(sqe, fd, bytes.src, bytes.length, MSG_WAITALL | MSG_NOSIGNAL);
+    submit_as(sqe, op);
+    return op;
+}
+
 struct op *op_poll_arm(struct ops *ops, int fd, unsigned events, struct op_target target)
 {
     struct op *op = record_take(ops, target);

@@ -117,6 +117,9 @@ struct op *op_recv_arm(struct ops *ops, int fd, size_t cap_bytes, struct op_targ
 /* op_recv_into_arm - one piece into memory of the caller, which must live until the final event. */
 struct op *op_recv_into_arm(struct ops *ops, int fd, struct op_room room, struct op_target target);
 
+/* op_send_arm - send; the bytes must live until the final event, whose result may be short. */
+struct op *op_send_arm(struct ops *ops, int fd, struct op_bytes bytes, struct op_target target);
+
 /* op_poll_arm - multishot poll: an event each time fd becomes ready (not while it stays so). */
 struct op *op_poll_arm(struct ops *ops, int fd, unsigned events, struct op_target target);
 

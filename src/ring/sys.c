@@ -244,6 +244,31 @@ static int poll_until(struct pollfd *fds, nfds_t count, uint64_t deadline_ns)
     }
 }
 
+void sys_wake_signal_block(void)
+{
+    sigset_t wake;
+    sigemptyset(&wake);
+    sigaddset(&wake, SYS_WAKE_SIGNAL);
+    pthread_sigmask(SIG_BLOCK, &wake, NULL);
+}
+
+int sys_poll_interruptible(int fd, short events, uint64_t deadline_ns)
+{
+    struct pollfd one = {.fd = fd, .events = events};
+    struct timespec left, *timeout = NULL;
+    sigset_t mask;
+
+    if (deadline_ns != 0) {
+        uint64_t now_ns = sys_clock_ns();
+        left = timespec_of(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        timeout = &left;
+    }
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    sigdelset(&mask, SYS_WAKE_SIGNAL);
+    int ready = ppoll(&one, 1, timeout, &mask);
+    return ready > 0 ? one.revents : result_of(ready);
+}
+
 int sys_poll(int fd, short events, uint64_t deadline_ns)
 {
     struct pollfd one = {.fd = fd, .events = events};

@@ -11,6 +11,7 @@
 #define RING_SYS_H
 
 #include <netdb.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,17 @@ ssize_t sys_send(int fd, const void *src, size_t length);
 
 /* sys_poll - blocks the thread until fd is ready for events (poll(2)) or deadline_ns (0: none). Returns the events; 0 at the deadline. */
 int sys_poll(int fd, short events, uint64_t deadline_ns);
+
+/*
+ * SYS_WAKE_SIGNAL ends a sys_poll_interruptible of the thread that it is sent to
+ * (-EINTR), whether it comes before or during the call: threads keep it blocked,
+ * and only the wait lets it in. sys_wake_signal_block prepares the calling thread.
+ */
+#define SYS_WAKE_SIGNAL SIGURG
+void sys_wake_signal_block(void);
+
+/* sys_poll_interruptible - as sys_poll; fd -1 only waits for the deadline; -EINTR SYS_WAKE_SIGNAL came. */
+int sys_poll_interruptible(int fd, short events, uint64_t deadline_ns);
 
 /* sys_shutdown - SHUT_WR or SHUT_RDWR; a peer that is gone is no error. */
 void sys_shutdown(int fd, int how);
