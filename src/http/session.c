@@ -338,8 +338,7 @@ static bool exchange_one(struct work *work, bool *linger)
         return false;
     }
     if (!framing.keep_alive) {
-        *linger = flush(work) == 0 && settle(work) == 0 &&
-                  (in_doubt || conn_has_unread(&work->session->conn));
+        *linger = flush(work) == 0 && (in_doubt || conn_has_unread(&work->session->conn));
         return false;
     }
     parser_next(&work->parser);
@@ -377,6 +376,7 @@ static void session_run(void *argument)
     parser_init_requests(&work.parser, &setup->limits, &work.arena);
     while (exchange_one(&work, &linger)) {
     }
+    (void)settle(&work); /* a client that finished sending still gets what is on its way */
     arena_reset(&work.arena);
     if (linger) {
         conn_linger(&session->conn, LINGER_BYTES, fiber_current()->sched->now_ns + LINGER_NS);
