@@ -6,7 +6,8 @@
 # A file of src/ includes its own layer and those to its left in base < fiber < ring < io < http < app < main;
 # inside http/ only session and client include io/. A foreign header has one door. What lies above ring/ makes no
 # system call of its own: its objects must not ask for any of libc's wrappers, since ring/sys.c is the one door to
-# them and tests put a scripted kernel in its place. bench/ does without app/. Prints file:line or object: symbol for each breach; exit 1.
+# them and tests put a scripted kernel in its place. bench/ does without app/. Prints file:line, or object and symbol,
+# of each breach; exit 1.
 set -euo pipefail
 
 src=${1:?source directory}

@@ -21,6 +21,12 @@ uint64_t kit_virtual_ns(void)
     return kit_virtual_now_ns;
 }
 
+bool kit_on_valgrind(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    return preload != NULL && strstr(preload, "vgpreload") != NULL;
+}
+
 uint64_t kit_clock_ns(void)
 {
     struct timespec now;

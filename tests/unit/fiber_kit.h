@@ -22,6 +22,9 @@
 #define KIT_SANITIZED 0
 #endif
 
+/* kit_on_valgrind - which is slow with many stacks, and knows some 30 000 mappings at most. */
+bool kit_on_valgrind(void);
+
 /* kit_clock_ns - CLOCK_MONOTONIC. */
 uint64_t kit_clock_ns(void);
 

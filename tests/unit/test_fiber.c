@@ -30,6 +30,12 @@
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
+/* A ucontext_t on the stack, and what tools keep, is larger than what is promised. */
+static bool stacks_are_small(void)
+{
+    return !KIT_SANITIZED && !kit_on_valgrind() && strcmp(switch_name(), "swapcontext") != 0;
+}
+
 static struct sched sched;
 static char trace[256]; /* what the fibers of a test did, in order */
 
@@ -106,15 +112,15 @@ static void say(void *what)
 static void spawn_another(void *what)
 {
     note(what);
-    spawn("inner", 0, say, (void *)(uintptr_t)"i");
+    spawn("inner", 0, say, (void *)(uintptr_t) "i");
     note(what);
 }
 
 static void test_ready_fibers_run_in_turn_once_a_call(void **state)
 {
     (void)state;
-    spawn("a", 0, say, (void *)(uintptr_t)"a");
-    spawn("b", 0, spawn_another, (void *)(uintptr_t)"b");
+    spawn("a", 0, say, (void *)(uintptr_t) "a");
+    spawn("b", 0, spawn_another, (void *)(uintptr_t) "b");
     assert_string_equal(trace, "");
     assert_int_equal(sched_run(&sched), 2);
     assert_string_equal(trace, "abb");
@@ -499,7 +505,8 @@ static void test_an_idle_fiber_gives_its_memory_back_within_two_seconds(void **s
     }
     assert_in_range(calls, 3, 4); /* in batches */
     for (int i = 0; i < COUNT; i++) {
-        assert_in_range(stack_used_bytes(fibers[i]->stack), 4096, KIT_SANITIZED ? 8192 : 4096);
+        assert_in_range(stack_used_bytes(fibers[i]->stack), 4096,
+                        stacks_are_small() ? 4096 : 12288);
     }
     assert_in_range(stack_used_bytes(not_idle->stack), whole, STACK_BYTES);
 
@@ -528,6 +535,24 @@ static void test_an_idle_fiber_gives_its_memory_back_within_two_seconds(void **s
     assert_int_equal(sched.stacks.free_clean, COUNT + 1 - STACK_HOT);
 }
 
+static void test_a_plain_park_may_be_declared_idle_later(void **state)
+{
+    (void)state;
+    struct parked parked = {.park = fiber_park};
+    struct fiber *fiber = spawn("r", 0, use_and_park, &parked);
+    fiber_rest(fiber); /* not parked: nothing happens */
+    run();
+    assert_int_equal(sched_tidy(&sched, kit_virtual_now_ns), TIMER_NEVER);
+    fiber_rest(fiber);
+    fiber_rest(fiber);
+    kit_virtual_now_ns += 2 * SECOND;
+    assert_int_equal(sched_tidy(&sched, kit_virtual_now_ns), TIMER_NEVER);
+    assert_in_range(stack_used_bytes(fiber->stack), 4096, stacks_are_small() ? 4096 : 12288);
+    parked.ended = 1;
+    fiber_wake(fiber);
+    run();
+}
+
 static void sleep_long(void *argument)
 {
     (void)argument;
@@ -540,6 +565,7 @@ static void test_forty_thousand_sleepers_cost_a_page_each(void **state)
     enum { COUNT = 40000 };
     /* TSan knows 8000 threads, fibers included; mprotect guards end at half the mappings */
     int count = KIT_SANITIZED || !sched.stacks.guard.markers ? 5000 : COUNT;
+    count = kit_on_valgrind() ? 500 : count;
     size_t before = kit_resident_bytes();
     for (int i = 0; i < count; i++) {
         spawn("sleeper-", (uint64_t)i, sleep_long, NULL);
@@ -549,7 +575,7 @@ static void test_forty_thousand_sleepers_cost_a_page_each(void **state)
     assert_int_equal(sched.timers.armed, count);
     double each = (double)(kit_resident_bytes() - before) / count / 1024;
     printf("%d sleeping fibers: %.2f KiB each\n", count, each);
-    if (!KIT_SANITIZED) {
+    if (stacks_are_small()) {
         assert_true(each <= 4.3);
     }
     pass(5 * SECOND - 1);
@@ -584,7 +610,7 @@ static void run_overrun(void *argument)
 static void fini_with_a_fiber(void *argument)
 {
     (void)argument;
-    spawn("left", 0, say, (void *)(uintptr_t)"x");
+    spawn("left", 0, say, (void *)(uintptr_t) "x");
     sched_fini(&sched);
 }
 
@@ -628,6 +654,7 @@ int main(void)
         TEST(test_figures_of_time),
         TEST(test_words),
         TEST(test_an_idle_fiber_gives_its_memory_back_within_two_seconds),
+        TEST(test_a_plain_park_may_be_declared_idle_later),
         TEST(test_forty_thousand_sleepers_cost_a_page_each),
         TEST(test_misuse_dies_and_names_the_fiber),
     };

@@ -73,8 +73,12 @@ static void dirty(struct stack stack)
 static void test_sizes_that_do_not_serve_are_refused(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {0, 4096, STACK_BYTES_MIN - PAGE, STACK_BYTES + 1,
-                                   STACK_BYTES + 512, STACK_BYTES_MAX + PAGE};
+    static const size_t sizes[] = {0,
+                                   4096,
+                                   STACK_BYTES_MIN - PAGE,
+                                   STACK_BYTES + 1,
+                                   STACK_BYTES + 512,
+                                   STACK_BYTES_MAX + PAGE};
     struct stack_pool pool;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         assert_int_equal(stack_pool_init(&pool, sizes[i], false), -EINVAL);
@@ -206,7 +210,8 @@ static void test_trimming_a_parked_stack_keeps_what_is_in_use(void **state)
         }
         assert_int_equal(stack_used_bytes(stack), 3 * PAGE);
         assert_guarded(stack);
-        for (char *at = stack_scratch(stack); at < stack_scratch(stack) + STACK_SCRATCH_BYTES; at++) {
+        for (char *at = stack_scratch(stack); at < stack_scratch(stack) + STACK_SCRATCH_BYTES;
+             at++) {
             assert_int_equal(*at, 0);
         }
         assert_int_equal(*(used - PAGE), 0);
@@ -274,6 +279,9 @@ static void fail_twice(void *argument)
 static void test_the_fallback_stops_at_its_limit_and_says_so_once(void **state)
 {
     (void)state;
+    if (kit_on_valgrind()) {
+        skip();
+    }
     struct stack_pool pool;
     init_pool(&pool, true);
     long limit = guard_mappings_left() / 2;
