@@ -53,6 +53,7 @@ struct work {
     char *out; /* OUT_BYTES of responses not yet sent */
     size_t out_length;
     bool out_fresh; /* nothing of it is on its way out */
+    uint64_t write_until_ns; /* deadline of what is */
     uint64_t requests;      /* answered on this connection */
     uint64_t opened_ns;
     uint64_t head_until_ns; /* deadline of the message in work; 0: none has begun */
@@ -74,7 +75,7 @@ static uint64_t write_deadline_ns(const struct work *work)
 /* settle - what is leaving has left: the collected responses may be written over. */
 static int settle(struct work *work)
 {
-    return conn_write_settle(&work->session->conn, write_deadline_ns(work));
+    return conn_write_settle(&work->session->conn, work->write_until_ns);
 }
 
 /* flush - let the collected responses leave; does not wait until they have. */
@@ -87,6 +88,7 @@ static int flush(struct work *work)
     struct slice bytes = {.at = work->out, .length = work->out_length};
     work->out_length = 0;
     work->out_fresh = false;
+    work->write_until_ns = write_deadline_ns(work);
     return conn_write_start(&work->session->conn, bytes);
 }
 
@@ -101,6 +103,20 @@ static int out_open(struct work *work)
     return result;
 }
 
+/* wait_idle - between requests; a client that does not take its answer has less time. */
+static ssize_t wait_idle(struct work *work, struct slice *bytes, uint64_t idle_until_ns)
+{
+    struct conn *conn = &work->session->conn;
+    for (;;) {
+        bool sooner = conn_is_writing(conn) && work->write_until_ns < idle_until_ns;
+        ssize_t got =
+            conn_peek_idle(conn, bytes, sooner ? work->write_until_ns : idle_until_ns);
+        if (got != -ETIMEDOUT || !sooner || conn_is_writing(conn)) {
+            return got;
+        }
+    }
+}
+
 /* wait_bytes - conn_peek with the deadline that fits: idle between requests, else the message's. */
 static ssize_t wait_bytes(struct work *work, struct slice *bytes)
 {
@@ -113,7 +129,7 @@ static ssize_t wait_bytes(struct work *work, struct slice *bytes)
     }
     uint64_t idle_until_ns = work->requests == 0 ? work->opened_ns + setup->head_timeout_ns
                                                  : now_ns + setup->keep_alive_timeout_ns;
-    ssize_t got = conn_peek_idle(&session->conn, bytes, idle_until_ns);
+    ssize_t got = wait_idle(work, bytes, idle_until_ns);
     if (got == -ECANCELED && work->requests == 0 && !work->graced) {
         work->graced = true;
         got = conn_peek(&session->conn, bytes, now_ns + FRESH_GRACE_NS);

@@ -418,6 +418,11 @@ int conn_write_start(struct conn *conn, struct slice src)
     return send_on(conn);
 }
 
+bool conn_is_writing(const struct conn *conn)
+{
+    return conn->send_op != NULL;
+}
+
 int conn_write_settle(struct conn *conn, uint64_t deadline_ns)
 {
     int parked = 0;

@@ -124,6 +124,9 @@ int conn_write(struct conn *conn, struct slice src, uint64_t deadline_ns) WARN_U
  */
 int conn_write_start(struct conn *conn, struct slice src) WARN_UNUSED;
 
+/* conn_is_writing - what was started is not all sent. */
+bool conn_is_writing(const struct conn *conn);
+
 /*
  * conn_write_settle - wait until what was started is sent.
  *

@@ -244,9 +244,22 @@ static int poll_until(struct pollfd *fds, nfds_t count, uint64_t deadline_ns)
     }
 }
 
+static void ignore_wake(int signal)
+{
+    (void)signal; /* ending the wait is all that it is for */
+}
+
 void sys_wake_signal_block(void)
 {
+    struct sigaction present;
     sigset_t wake;
+
+    /* A signal whose default action is to be ignored interrupts nothing: it needs some handler. */
+    if (sigaction(SYS_WAKE_SIGNAL, NULL, &present) == 0 && present.sa_handler == SIG_DFL) {
+        struct sigaction action = {.sa_handler = ignore_wake, .sa_flags = SA_RESTART};
+        sigemptyset(&action.sa_mask);
+        sigaction(SYS_WAKE_SIGNAL, &action, NULL);
+    }
     sigemptyset(&wake);
     sigaddset(&wake, SYS_WAKE_SIGNAL);
     pthread_sigmask(SIG_BLOCK, &wake, NULL);

@@ -26,7 +26,7 @@
 #include "kernel.h"
 
 #define PORT 8085
-#define ROUNDS 40
+#define ROUNDS 24
 #define CALLERS 60
 #define THREADS 6
 #define REMOTES_MAX 512

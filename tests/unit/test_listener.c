@@ -20,7 +20,7 @@
 #include "kernel_server.h"
 #include "ring/carrier.h"
 
-#define ROUNDS 40
+#define ROUNDS 16
 #define CLIENTS_MAX 500
 #define REQUEST "GET /quick/1 HTTP/1.1\r\nHost: a\r\n\r\n"
 

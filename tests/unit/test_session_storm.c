@@ -22,7 +22,7 @@
 #include "kernel_server.h"
 
 #define CLIENTS 40
-#define ROUNDS 25
+#define ROUNDS 20
 #define HOST "Host: a\r\n"
 #define HEARD_MAX 65536
 
