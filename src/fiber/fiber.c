@@ -55,7 +55,7 @@ static void run_entry(void)
     fiber->entry(fiber->argument);
 
     must(fiber == running_fiber());
-    must(!timer_armed(&fiber->timer));
+    timer_disarm(&fiber->sched->timers, &fiber->timer);
     fiber->state = FIBER_DONE;
     /* it cannot free the stack it stands on: the loop does */
     fiber->sched->finished = fiber;
@@ -109,7 +109,12 @@ PARK_INLINE int park(const char *waiting_for, uint64_t deadline_ns, enum park_ki
     if (fiber->cancelled && kind != PARK_THROUGH) {
         return -ECANCELED;
     }
-    if (deadline_ns != 0 && deadline_ns != TIMER_NEVER) {
+    /* A wake leaves the timer armed: most parks of a connection end long before their deadline,
+     * and the next one's is later. Firing early costs one look in sched_expire. */
+    fiber->deadline_ns = deadline_ns == TIMER_NEVER ? 0 : deadline_ns;
+    if (fiber->deadline_ns != 0 &&
+        (!timer_armed(&fiber->timer) || fiber->timer.deadline_ns > deadline_ns)) {
+        timer_disarm(&sched->timers, &fiber->timer);
         timer_arm(&sched->timers, &fiber->timer, deadline_ns);
     }
     if (kind == PARK_IDLE) {
@@ -191,7 +196,6 @@ void fiber__unpark(struct fiber *fiber, int result)
     struct sched *sched = fiber->sched;
     must(fiber->state == FIBER_PARKED);
     must(fiber->canary == CANARY);
-    timer_disarm(&sched->timers, &fiber->timer);
     list_remove(&fiber->idle_link);
     fiber->park_result = result;
     fiber->state = FIBER_READY;

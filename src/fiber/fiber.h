@@ -57,7 +57,8 @@ struct fiber {
     const char *waiting_for; /* static text, while parked */
     struct list run_link;    /* the run queue, while ready */
     struct list live_link;   /* sched->live */
-    struct timer timer;      /* the deadline of the park in work */
+    uint64_t deadline_ns;    /* of the park in work; 0: none */
+    struct timer timer;      /* armed for that deadline, or for an earlier moment */
     /* idle list: stack pages go back when a fiber stays idle, see fiber_park_idle */
     struct list idle_link;
     uint64_t idle_since_ns;
@@ -102,7 +103,10 @@ int fiber_park_through(const char *waiting_for, uint64_t deadline_ns);
  */
 int fiber_park_idle(const char *waiting_for, uint64_t deadline_ns);
 
-/* fiber_rest - make the park in work one of fiber_park_idle: from now on the pages are not needed. Own thread only. */
+/*
+ * fiber_rest - make the park in work one of fiber_park_idle: from now on the pages
+ * are not needed. Own thread only.
+ */
 void fiber_rest(struct fiber *fiber);
 
 /* fiber_yield - let the others that are ready run first. */
@@ -115,16 +119,25 @@ void fiber_yield(void);
  */
 int fiber_sleep_until(uint64_t deadline_ns);
 
-/* fiber_wake - make a parked fiber ready; from its own thread at once, from a foreign one by setup.wake_remote. */
+/*
+ * fiber_wake - make a parked fiber ready; from its own thread at once, from a
+ * foreign one by setup.wake_remote.
+ */
 void fiber_wake(struct fiber *fiber);
 
-/* fiber_cancel - the park in work, if it can be cancelled, and all later ones return -ECANCELED. Own thread only. */
+/*
+ * fiber_cancel - the park in work, if it can be cancelled, and all later ones
+ * return -ECANCELED. Own thread only.
+ */
 void fiber_cancel(struct fiber *fiber);
 
 /* fiber_uncancel - the fiber may park again. Own thread only. */
 void fiber_uncancel(struct fiber *fiber);
 
-/* fiber_scratch - STACK_SCRATCH_BYTES of memory that belong to the fiber; lost in fiber_park_idle. */
+/*
+ * fiber_scratch - STACK_SCRATCH_BYTES of memory that belong to the fiber; lost in
+ * fiber_park_idle.
+ */
 void *fiber_scratch(struct fiber *fiber);
 
 /*

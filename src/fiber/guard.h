@@ -41,7 +41,10 @@ void guard_fini(struct guard *guard);
  */
 int guard_install(struct guard *guard, char *low, size_t size) WARN_UNUSED;
 
-/* guard_mappings_left - what mprotect guards may still take of vm.max_map_count; -1 when none was needed. */
+/*
+ * guard_mappings_left - what mprotect guards may still take of vm.max_map_count;
+ * -1 when none was needed.
+ */
 long guard_mappings_left(void);
 
 #endif

@@ -17,7 +17,10 @@
 
 #include "base/attr.h"
 
-/* overflow_install_process - install the handlers, once, before threads start. Returns 0 or -errno. */
+/*
+ * overflow_install_process - install the handlers, once, before threads start.
+ * Returns 0 or -errno.
+ */
 int overflow_install_process(void) WARN_UNUSED;
 
 /*
@@ -29,7 +32,10 @@ int overflow_install_process(void) WARN_UNUSED;
  */
 int overflow_install_thread(void) WARN_UNUSED;
 
-/* overflow_fini_thread - back to the alternate stack that was there before; not while a fiber runs. */
+/*
+ * overflow_fini_thread - back to the alternate stack that was there before; not
+ * while a fiber runs.
+ */
 void overflow_fini_thread(void);
 
 #endif

@@ -139,7 +139,15 @@ size_t sched_expire(struct sched *sched, uint64_t now_ns)
         if (timer == NULL) {
             return woken;
         }
-        fiber__unpark(container_of(timer, struct fiber, timer), -ETIMEDOUT);
+        struct fiber *fiber = container_of(timer, struct fiber, timer);
+        if (fiber->state != FIBER_PARKED || fiber->deadline_ns == 0) {
+            continue; /* left armed by an earlier park, see fiber.c */
+        }
+        if (fiber->deadline_ns > now_ns) {
+            timer_arm(&sched->timers, timer, fiber->deadline_ns);
+            continue;
+        }
+        fiber__unpark(fiber, -ETIMEDOUT);
         woken++;
     }
 }

@@ -84,7 +84,10 @@ void sched_fini(struct sched *sched);
  */
 size_t sched_run(struct sched *sched);
 
-/* sched_expire - wake the fibers whose deadline is due at now_ns; sets sched->now_ns. Returns how many. */
+/*
+ * sched_expire - wake the fibers whose deadline is due at now_ns; sets
+ * sched->now_ns. Returns how many.
+ */
 size_t sched_expire(struct sched *sched, uint64_t now_ns);
 
 /*

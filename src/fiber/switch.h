@@ -61,7 +61,10 @@ void switch_to(struct switch_context *from, struct switch_context *to);
 /* switch_leave - go on in to, for the last time: from's stack may be reused afterwards. */
 _Noreturn void switch_leave(struct switch_context *from, struct switch_context *to);
 
-/* switch_forget - release what tools keep about a context that was left for good, or never entered. */
+/*
+ * switch_forget - release what tools keep about a context that was left for good,
+ * or never entered.
+ */
 void switch_forget(struct switch_context *context);
 
 /* switch_stack_pointer - lowest address in use of a context that was entered and is not running. */

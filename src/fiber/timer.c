@@ -79,7 +79,10 @@ static size_t spread(struct timer_wheel *wheel, unsigned level, uint64_t group, 
     return moved;
 }
 
-/* Once a tick, ahead of time: the next group of each level, lowest first, as its time comes first. */
+/*
+ * Once a tick, ahead of time: the next group of each level, lowest first, as its
+ * time comes first.
+ */
 static void spread_ahead(struct timer_wheel *wheel)
 {
     if (wheel->spread_tick == wheel->now_tick) {

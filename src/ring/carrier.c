@@ -140,7 +140,7 @@ bool carrier_done(const struct carrier *carrier)
 }
 
 /* sleep_ns - how long the ring may wait, or 0 when something is ready or the loop is to end. */
-static uint64_t sleep_ns(struct carrier *carrier)
+static uint64_t sleep_ns(struct carrier *carrier, uint64_t now_ns)
 {
     if (!list_empty(&carrier->sched.ready) || carrier_done(carrier)) {
         return 0;
@@ -152,13 +152,12 @@ static uint64_t sleep_ns(struct carrier *carrier)
     if (until_ns == TIMER_NEVER) {
         return UINT64_MAX;
     }
-    uint64_t now_ns = sys_clock_ns();
     return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
-static void enter(struct carrier *carrier)
+static void enter(struct carrier *carrier, uint64_t now_ns)
 {
-    uint64_t wait_ns = sleep_ns(carrier);
+    uint64_t wait_ns = sleep_ns(carrier, now_ns);
     if (wait_ns == 0) {
         ring_enter(&carrier->ring, 0);
         return;
@@ -195,14 +194,14 @@ void carrier_turn(struct carrier *carrier)
 {
     struct sched *sched = &carrier->sched;
     carrier->turns++;
-    sched_run(sched);
+    /* After a fiber has run the scheduler has just read the clock. */
+    uint64_t now_ns = sched_run(sched) > 0 ? sched->now_ns : sys_clock_ns();
     inbox_run(carrier);
-    uint64_t now_ns = sys_clock_ns();
     sched_expire(sched, now_ns);
     if (carrier->tidy_at_ns <= now_ns || carrier->tidy_at_ns == TIMER_NEVER) {
         carrier->tidy_at_ns = sched_tidy(sched, now_ns);
     }
-    enter(carrier);
+    enter(carrier, now_ns);
     reap(carrier);
 }
 

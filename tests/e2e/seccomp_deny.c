@@ -29,8 +29,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: seccomp_deny PROGRAM [ARGUMENT...]\n");
         return 2;
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)) {
         perror("seccomp_deny: prctl");
         return 1;
     }

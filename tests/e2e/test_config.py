@@ -168,8 +168,9 @@ def test_unknown_key_in_spring_application_json_names_its_source():
 
 BAD_VALUES = [
     ("server.port", "abc"), ("server.port", "65536"), ("server.port", "-2"), ("server.port", ""), ("remote.port", "-3"),
-    ("remote.port", "70000"), ("remote.url", "ftp://a"), ("remote.url", "nonsense"), ("spring.threads.virtual.enabled", "maybe"),
-    ("server.tomcat.threads.max", "0"), ("server.tomcat.threads.max", "-1"), ("server.tomcat.threads.max", "99999999999999999999"),
+    ("remote.port", "70000"), ("remote.url", "ftp://a"), ("remote.url", "nonsense"),
+    ("spring.threads.virtual.enabled", "maybe"), ("server.tomcat.threads.max", "0"),
+    ("server.tomcat.threads.max", "-1"), ("server.tomcat.threads.max", "99999999999999999999"),
     ("server.tomcat.connection-timeout", "5parsecs"), ("server.tomcat.connection-timeout", "-1s"),
     ("server.tomcat.keep-alive-timeout", "1e3"), ("server.tomcat.max-connections", "many"),
     ("remote.pool.max", "-1"), ("server.max-http-request-header-size", "8XB"), ("server.max-http-request-body-size", "-1"),
@@ -192,8 +193,8 @@ def test_bad_value_from_the_environment_names_the_variable():
     assert "SERVER_PORT" in line and "abc" in line
 
 
-@pytest.mark.parametrize("text", ["{", "", "[]", '{"server": {"port": 1,}}', "nonsense", '{"a": ' * 2000, '{"server.port": null}',
-                                  '{"server.port": [1]}', '{"server.port": 1} x', '{"server.port": 80.5}'],
+@pytest.mark.parametrize("text", ["{", "", "[]", '{"server": {"port": 1,}}', "nonsense", '{"a": ' * 2000,
+                                  '{"server.port": null}', '{"server.port": [1]}', '{"server.port": 1} x', '{"server.port": 80.5}'],
                          ids=lambda text: text[:12] or "empty")
 def test_file_that_is_not_what_we_read_is_refused(tmp_path, text):
     """Broken or foreign JSON, also nested without end: exit 78 and the file's name."""

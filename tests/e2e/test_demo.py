@@ -2,6 +2,7 @@
 """The Spring Boot demo's routes and its ab runs, on fibers and on platform threads."""
 import json
 import re
+import time
 
 import pytest
 
@@ -116,13 +117,18 @@ def ab_runs(start_shared):
     """The runs of the demo, side by side: they sleep most of the time."""
     fibers, again, ten = start_shared(), start_shared(), start_shared(*TEN_PLATFORM_THREADS)
     fibers_200, platform_200 = start_shared(), start_shared(*PLATFORM)
-    names = ("fibers", "fibers_again", "ten", "fibers_200", "platform_200")
-    return dict(zip(names, at_once(
-        lambda: ab(fibers.url("/blocking/2"), 60, 20),
-        lambda: ab(again.url("/blocking/2"), 60, 20),
-        lambda: ab(ten.url("/blocking/2"), 60, 20),
-        lambda: ab(fibers_200.url("/blocking/3"), 600, 200),
-        lambda: ab(platform_200.url("/blocking/3"), 600, 200))))
+    runs = {  # name: server, path, requests, clients, seconds after the others, so that no two bursts fall together
+        "fibers": (fibers, "/blocking/2", 60, 20, 0.0),
+        "fibers_again": (again, "/blocking/2", 60, 20, 1.3),
+        "ten": (ten, "/blocking/2", 60, 20, 0.3),
+        "fibers_200": (fibers_200, "/blocking/3", 600, 200, 0.7),
+        "platform_200": (platform_200, "/blocking/3", 600, 200, 1.7)}
+
+    def one(server, path, count, clients, later):
+        time.sleep(later)
+        return ab(server.url(path), count, clients)
+
+    return dict(zip(runs, at_once(*[lambda run=run: one(*run) for run in runs.values()])))
 
 
 @pytest.mark.slow

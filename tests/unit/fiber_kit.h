@@ -50,7 +50,10 @@ bool kit_faults(const void *address);
  */
 int kit_child(void (*body)(void *argument), void *argument, char *text, size_t size);
 
-/* kit_seed - from KIT_SEED in the environment or the clock; printed, so that a failure can be repeated. */
+/*
+ * kit_seed - from KIT_SEED in the environment or the clock; printed, so that a
+ * failure can be repeated.
+ */
 uint64_t kit_seed(const char *test);
 
 /* kit_random - the next number (splitmix64). */
