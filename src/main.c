@@ -3,13 +3,12 @@
  * main.c - argv and environment -> configuration -> run -> exit code.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "app/config.h"
 #include "app/run.h"
 #include "app/version.h"
 #include "ring/sys.h"
-
-extern char **environ;
 
 static int print_help(void)
 {

@@ -163,12 +163,11 @@ static void listener_init(uint16_t port)
     }
     int one = 1;
     (void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
-    if (bind(listener, (struct sockaddr *)&address, length) || listen(listener, 4096)
-        || getsockname(listener, (struct sockaddr *)&address, &length)) {
+    if (bind(listener, (struct sockaddr *)&address, length) || listen(listener, 4096) ||
+        getsockname(listener, (struct sockaddr *)&address, &length)) {
         die("bind or listen", errno);
     }
     printf("bare_loop started on port %u\n", ntohs(address.sin_port));
@@ -177,9 +176,9 @@ static void listener_init(uint16_t port)
 
 static void ring_init(void)
 {
-    struct io_uring_params params = {.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN
-                                              | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP
-                                              | IORING_SETUP_CQSIZE,
+    struct io_uring_params params = {.flags = IORING_SETUP_SINGLE_ISSUER |
+                                              IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL |
+                                              IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE,
                                      .cq_entries = CQ_ENTRIES};
     int result = io_uring_queue_init_params(SQ_ENTRIES, &ring, &params);
     if (result < 0) {

@@ -3,16 +3,17 @@
 """Processor time per request: ringspun against bare_loop, the least an io_uring server can do.
 
 Keep-alive GET /currentThread by wrk with one thread and 64 connections. The
-server has one carrier, pinned to the first allowed core, wrk is pinned to the second. The two
-servers run in turns, A B A B ..., so that a machine that slows down slows both;
-the medians are compared. bare_loop is told to answer with as many bytes as
-ringspun does. Time is the scheduler's (/proc/PID/task/*/schedstat, nanoseconds)
-of all threads of the server, divided by the requests that wrk counted. Both
-servers take free ports, so no port has to be set aside.
+server has one carrier, pinned to the first allowed core, wrk is pinned to the
+second. The two servers run in turns, A B, B A, A B ..., so that a machine that slows
+down slows both, and the ratio is the median of the rounds' own ratios.
+bare_loop is told to answer with as many bytes as ringspun does. Time is the
+scheduler's (/proc/PID/task/*/schedstat, nanoseconds) of all threads of the server,
+divided by the requests that wrk counted. Both servers take free ports, so no
+port has to be set aside.
 
 usage: compare.py [--rounds 5] [--seconds 3] [--connections 64] [--limit RATIO] [RINGSPUN [BARE_LOOP]]
 
-Exit status 1 when --limit is given and the ratio of the medians is above it.
+Exit status 1 when --limit is given and the ratio is above it.
 """
 import argparse
 import os
@@ -38,6 +39,7 @@ class Contestant:
         self.rounds = []
         self.log = pathlib.Path(directory) / (name + ".log")
         with open(self.log, "wb") as log:
+            command[0] = str(pathlib.Path(command[0]).resolve())
             self.process = subprocess.Popen(["taskset", "-c", str(core), *command], cwd=directory,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.url = f"http://127.0.0.1:{self._port()}{PATH}"
@@ -111,15 +113,15 @@ def main():
     contestants = []
     with tempfile.TemporaryDirectory() as directory:
         try:
-            ringspun = Contestant("ringspun", cores[0], [str(pathlib.Path(options.ringspun).resolve()), "--server.port=0",
-                                                         "--remote.port=0", "--ringspun.carriers=1"], directory)
+            ringspun = Contestant("ringspun", cores[0],
+                                  [options.ringspun, "--server.port=0", "--remote.port=0", "--ringspun.carriers=1"],
+                                  directory)
             contestants.append(ringspun)
             # wrk's 64 connections have numbers of one and two digits: take the length that most will have.
             for _ in range(10):
                 urllib.request.urlopen(ringspun.url).read()
             length = ringspun.answer_bytes()
-            bare = Contestant("bare_loop", cores[0], [str(pathlib.Path(options.bare_loop).resolve()), "0", str(cores[0]),
-                                                      str(length)], directory)
+            bare = Contestant("bare_loop", cores[0], [options.bare_loop, "0", str(cores[0]), str(length)], directory)
             contestants.append(bare)
             print(f"keep-alive GET {PATH}, {length} bytes an answer, {options.connections} connections, "
                   f"server on core {cores[0]}, wrk on core {cores[1]}")
@@ -127,18 +129,17 @@ def main():
                 contestant.round(cores[1], argparse.Namespace(connections=options.connections, seconds=1))
                 contestant.rounds.clear()
             for number in range(options.rounds):
-                for contestant in contestants:
+                for contestant in contestants if number % 2 == 0 else reversed(contestants):
                     contestant.round(cores[1], options)
                 print(f"  round {number + 1}:  " + "   ".join(
                     f"{c.name} {c.rounds[-1][0]:6.0f} ns {c.rounds[-1][1]:8.0f}/s" for c in contestants), flush=True)
         finally:
             for contestant in contestants:
                 contestant.stop()
-    ratio = ringspun.median_ns() / bare.median_ns()
-    by_round = sorted(a[0] / b[0] for a, b in zip(ringspun.rounds, bare.rounds))
+    ratios = sorted(a[0] / b[0] for a, b in zip(ringspun.rounds, bare.rounds))
+    ratio = statistics.median(ratios)
     print(f"processor time per request, medians: ringspun {ringspun.median_ns():.0f} ns, "
-          f"bare_loop {bare.median_ns():.0f} ns, ratio {ratio:.3f} "
-          f"(by round {by_round[0]:.3f} to {by_round[-1]:.3f})")
+          f"bare_loop {bare.median_ns():.0f} ns; ratio {ratio:.3f} (rounds: {ratios[0]:.3f} to {ratios[-1]:.3f})")
     if options.limit and ratio > options.limit:
         print(f"above the limit of {options.limit}")
         return 1

@@ -22,7 +22,7 @@ struct app {
     uint64_t started_ns;        /* CLOCK_MONOTONIC */
     _Atomic(enum life) life;
     atomic_uint_fast64_t remote_invocations; /* of /remote/{n} */
-    int wake_fd; /* main's eventfd: look whether the drain is over */
+    int wake_fd;                             /* main's eventfd: look whether the drain is over */
 };
 
 #endif

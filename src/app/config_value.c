@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "http/url.h"
 #include "base/must.h"
 #include "base/time.h"
+#include "http/url.h"
 
 #define CONFIG_STACK_ROUND 4096
 

@@ -4,9 +4,9 @@
  */
 #include "app/delay.h"
 
-#include <errno.h>
 #include "base/time.h"
 #include "ring/sys.h"
+#include <errno.h>
 
 #define DELAY_MAX_NS (24 * 3600 * NS_PER_S)
 
@@ -22,7 +22,7 @@ static uint64_t unit_ns(struct slice unit)
         struct slice name;
         uint64_t ns;
     } units[] = {
-        {SLICE(""), NS_PER_S},       {SLICE("s"), NS_PER_S},          {SLICE("ms"), NS_PER_MS},
+        {SLICE(""), NS_PER_S},       {SLICE("s"), NS_PER_S},        {SLICE("ms"), NS_PER_MS},
         {SLICE("m"), 60 * NS_PER_S}, {SLICE("h"), 3600 * NS_PER_S},
     };
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {

@@ -14,7 +14,8 @@ void remote_handle(struct http_exchange *exchange)
 {
     struct app *app = exchange->context;
     struct slice n = exchange->params[0];
-    uint64_t asked_ns = sys_clock_ns(); /* the delay counts from the request, not from our work on it */
+    uint64_t asked_ns =
+        sys_clock_ns(); /* the delay counts from the request, not from our work on it */
     uint64_t delay_ns;
 
     int result = delay_parse(n, &delay_ns);

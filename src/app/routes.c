@@ -21,8 +21,8 @@ static const struct route remote_routes[] = {
     {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},
 };
 
-const struct router routes_app = {
-    .routes = app_routes, .count = sizeof(app_routes) / sizeof(app_routes[0])};
+const struct router routes_app = {.routes = app_routes,
+                                  .count = sizeof(app_routes) / sizeof(app_routes[0])};
 
-const struct router routes_remote = {
-    .routes = remote_routes, .count = sizeof(remote_routes) / sizeof(remote_routes[0])};
+const struct router routes_remote = {.routes = remote_routes,
+                                     .count = sizeof(remote_routes) / sizeof(remote_routes[0])};

@@ -17,10 +17,10 @@
 #include "io/pool.h"
 
 struct server_setup {
-    const char *name;     /* "http": of its log lines, fibers and threads */
-    const char *announce; /* "ringspun": what the log says has started */
-    uint16_t port;        /* 0: a free one */
-    unsigned threads;     /* platform threads that run the handlers; 0: fibers do */
+    const char *name;         /* "http": of its log lines, fibers and threads */
+    const char *announce;     /* "ringspun": what the log says has started */
+    uint16_t port;            /* 0: a free one */
+    unsigned threads;         /* platform threads that run the handlers; 0: fibers do */
     unsigned connections_max; /* of this port alone */
     const struct router *router;
     struct connection_limit *total; /* of all ports together */

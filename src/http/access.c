@@ -11,7 +11,8 @@
 #include "base/time.h"
 
 #define LINE_MAX_BYTES 2816
-#define FOREIGN_MAX_BYTES 192 /* of each of the client's texts, so that none pushes the others out of the line */
+#define FOREIGN_MAX_BYTES                                                                          \
+    192 /* of each of the client's texts, so that none pushes the others out of the line */
 
 struct line {
     char text[LINE_MAX_BYTES];

@@ -30,8 +30,8 @@ static int send_request(struct upstream *upstream, struct http_call *call, uint6
 {
     const struct client_pool *pool = upstream->pool;
     struct slice host = slice_of(pool->authority);
-    struct slice path = arena_printf(call->arena, "%s%.*s", pool->path, (int)call->path.length,
-                                     call->path.at);
+    struct slice path =
+        arena_printf(call->arena, "%s%.*s", pool->path, (int)call->path.length, call->path.at);
     size_t capacity = host.length + path.length + REQUEST_BYTES_EXTRA;
     char *request = arena_alloc(call->arena, capacity);
     if (request == NULL || path.at == NULL) {

@@ -41,8 +41,7 @@ static void recall(struct client_pool *pool, struct resolve_result *addresses)
 }
 
 /* try_each - connect to the addresses in turn; the time left is shared out, so that a dead one does not eat it all. */
-static int try_each(const struct resolve_result *addresses, struct conn *conn,
-                    uint64_t deadline_ns)
+static int try_each(const struct resolve_result *addresses, struct conn *conn, uint64_t deadline_ns)
 {
     int result = -ENOENT;
     for (size_t i = 0; i < addresses->count; i++) {
@@ -75,8 +74,8 @@ int client_connect(struct client_pool *pool, struct conn *conn, uint64_t timeout
             return result; /* asking again gives the same */
         }
     }
-    int result =
-        resolve(pool->setup.offload, pool->host, pool->port, deadline_ns, &addresses);
+    struct resolve_target target = {.host = pool->host, .port = pool->port};
+    int result = resolve(pool->setup.offload, &target, deadline_ns, &addresses);
     if (result < 0) {
         return result;
     }

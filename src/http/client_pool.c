@@ -220,8 +220,7 @@ static void discard(struct upstream *upstream, bool reset)
     free(upstream);
 }
 
-int client_pool_take(struct client_pool *pool, uint64_t connect_timeout_ns,
-                     struct upstream **taken)
+int client_pool_take(struct client_pool *pool, uint64_t connect_timeout_ns, struct upstream **taken)
 {
     for (;;) {
         int result = take_place(pool, taken);
@@ -320,9 +319,9 @@ static void run_nudge(struct message *message)
         fiber_wake(lane->sweeper);
     } else if (!list_empty(&lane->idle)) {
         /* Without memory for it they stay until the next nudge. */
-        lane->sweeper = fiber_spawn(&lane->sweeps->sched,
-                                    (struct fiber_name){.prefix = "remote-sweeper"}, sweeper_run,
-                                    lane);
+        lane->sweeper =
+            fiber_spawn(&lane->sweeps->sched, (struct fiber_name){.prefix = "remote-sweeper"},
+                        sweeper_run, lane);
     }
     pthread_mutex_unlock(&lane->pool->mutex);
 }

@@ -31,8 +31,8 @@ struct fiber;
 struct pool;
 
 struct client_pool_setup {
-    const char *url;     /* "http://host[:port][/path]" */
-    unsigned bound;      /* connections; 0: no bound */
+    const char *url; /* "http://host[:port][/path]" */
+    unsigned bound;  /* connections; 0: no bound */
     struct pool *offload;
     struct carrier *carriers;
     unsigned carrier_count;
@@ -56,11 +56,12 @@ struct client_lane {
     struct carrier *sweeps;  /* where its sweeper runs */
     struct list idle;        /* under the pool's mutex; newest first */
     unsigned idle_count;
-    unsigned evict;        /* idle ones to be closed for a waiter of another lane */
-    struct fiber *sweeper; /* closes what is dead, too old or to be evicted; lives while there are idle ones */
-    bool closing;          /* under the mutex: nothing is kept any more */
-    bool nudged;           /* under the mutex: nudge is on its way */
-    struct message nudge;  /* starts or wakes the sweeper */
+    unsigned evict; /* idle ones to be closed for a waiter of another lane */
+    struct fiber *
+        sweeper; /* closes what is dead, too old or to be evicted; lives while there are idle ones */
+    bool closing;         /* under the mutex: nothing is kept any more */
+    bool nudged;          /* under the mutex: nudge is on its way */
+    struct message nudge; /* starts or wakes the sweeper */
 };
 
 struct client_pool {
@@ -72,10 +73,10 @@ struct client_pool {
     char path[CLIENT_PATH_MAX + 1];        /* goes before each call's own path */
     /* under mutex */
     pthread_mutex_t mutex;
-    unsigned open; /* idle, busy, and places for those being opened */
-    struct list waiters; /* oldest first */
+    unsigned open;                   /* idle, busy, and places for those being opened */
+    struct list waiters;             /* oldest first */
     struct resolve_result addresses; /* what worked last; count 0: ask the resolver */
-    struct client_lane *lanes; /* one a carrier, then the platform threads' */
+    struct client_lane *lanes;       /* one a carrier, then the platform threads' */
 };
 
 /*

@@ -13,9 +13,9 @@
 #include "base/arena.h"
 #include "base/slice.h"
 
-#define HTTP_FIELDS_MAX 100   /* header fields of one message; more is a 431 */
-#define HTTP_TARGET_MAX 8000  /* bytes of a request target; more is a 414 */
-#define HTTP_PARAMS_MAX 4     /* {placeholders} in one route */
+#define HTTP_FIELDS_MAX 100  /* header fields of one message; more is a 431 */
+#define HTTP_TARGET_MAX 8000 /* bytes of a request target; more is a 414 */
+#define HTTP_PARAMS_MAX 4    /* {placeholders} in one route */
 #define HTTP_EXTRA_FIELDS_MAX 6
 
 /* The methods we know; everything else is a 501. */
@@ -96,7 +96,8 @@ typedef void http_handler(struct http_exchange *exchange);
 #define HTTP_TYPE_JSON SLICE("application/json")
 
 /* http_field_find - value of the first field of that name (any case), or NULL. */
-const struct slice *http_field_find(const struct http_field *fields, size_t count, struct slice name);
+const struct slice *http_field_find(const struct http_field *fields, size_t count,
+                                    struct slice name);
 
 /* http_reason - the reason phrase of a status, "" when it is unknown. Source: RFC 9110 section 15. */
 const char *http_reason(int status);
@@ -113,6 +114,7 @@ void http_respond_json(struct http_exchange *exchange, int status, struct slice 
  *
  * @wall_ns  now, nanoseconds since 1970, for the timestamp
  */
-void http_respond_error(struct http_exchange *exchange, int status, struct slice message, uint64_t wall_ns);
+void http_respond_error(struct http_exchange *exchange, int status, struct slice message,
+                        uint64_t wall_ns);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/must.h"
 #include "fiber/fiber.h"
 #include "http/access.h"
+#include "http/session_parts.h"
 #include "http/writer.h"
 #include "io/conn.h"
 #include "io/pool.h"
@@ -37,14 +38,6 @@
 /* A connection accepted in the moment of the drain gets this long to send its request. */
 #define FRESH_GRACE_NS (100 * NS_PER_MS)
 
-struct session {
-    struct conn conn;
-    struct list link; /* service_lane.sessions */
-    struct service *service;
-    struct service_lane *lane;
-    struct listener *listener;
-};
-
 /* What the fiber works with; on its stack, reached by nobody else. */
 struct work {
     struct session *session;
@@ -52,9 +45,9 @@ struct work {
     struct arena arena;
     char *out; /* OUT_BYTES of responses not yet sent */
     size_t out_length;
-    bool out_fresh; /* nothing of it is on its way out */
+    bool out_fresh;          /* nothing of it is on its way out */
     uint64_t write_until_ns; /* deadline of what is */
-    uint64_t requests;      /* answered on this connection */
+    uint64_t requests;       /* answered on this connection */
     uint64_t opened_ns;
     uint64_t head_until_ns; /* deadline of the message in work; 0: none has begun */
     bool graced;
@@ -109,8 +102,7 @@ static ssize_t wait_idle(struct work *work, struct slice *bytes, uint64_t idle_u
     struct conn *conn = &work->session->conn;
     for (;;) {
         bool sooner = conn_is_writing(conn) && work->write_until_ns < idle_until_ns;
-        ssize_t got =
-            conn_peek_idle(conn, bytes, sooner ? work->write_until_ns : idle_until_ns);
+        ssize_t got = conn_peek_idle(conn, bytes, sooner ? work->write_until_ns : idle_until_ns);
         if (got != -ETIMEDOUT || !sooner || conn_is_writing(conn)) {
             return got;
         }
@@ -160,8 +152,9 @@ static enum read_result read_on(struct work *work)
             return parser_finish(parser) == PARSER_REFUSED ? READ_REFUSED : READ_ENDED;
         }
         if (got == -ETIMEDOUT && parser->started) {
-            return refuse(work, 408, parser->head_complete ? "the body did not arrive in time"
-                                                           : "the head did not arrive in time");
+            return refuse(work, 408,
+                          parser->head_complete ? "the body did not arrive in time"
+                                                : "the head did not arrive in time");
         }
         if (got < 0) {
             return READ_ENDED;
@@ -213,8 +206,7 @@ static int respond(struct work *work, const struct http_response *response,
     if ((result = flush(work)) < 0 || (result = out_open(work)) < 0) {
         return result;
     }
-    struct slice body = {.at = response->body.at,
-                         .length = writer_body_length(response, framing)};
+    struct slice body = {.at = response->body.at, .length = writer_body_length(response, framing)};
     return conn_write(&work->session->conn, body, write_deadline_ns(work));
 }
 
@@ -250,8 +242,7 @@ static int handle(struct work *work, const struct route *route, struct http_exch
         result = pool_run(pool, run_handling, &handling);
         conn_bind(&session->conn, NULL);
         if (result < 0 && result != -ECANCELED) {
-            http_respond_error(exchange, 503, SLICE("no thread to run the request"),
-                               sys_wall_ns());
+            http_respond_error(exchange, 503, SLICE("no thread to run the request"), sys_wall_ns());
         }
     } else {
         conn_bind(&session->conn, fiber_current());
@@ -377,7 +368,7 @@ static void session_end(struct session *session)
     }
 }
 
-static void session_run(void *argument)
+void session__run(void *argument)
 {
     struct session *session = argument;
     const struct service_setup *setup = &session->service->setup;
@@ -398,104 +389,4 @@ static void session_run(void *argument)
         conn_linger(&session->conn, LINGER_BYTES, fiber_current()->sched->now_ns + LINGER_NS);
     }
     session_end(session);
-}
-
-int service_serve(struct listener *listener, int fd)
-{
-    struct service *service = listener->setup.context;
-    struct carrier *carrier = carrier_current();
-    struct service_lane *lane = &service->lanes[carrier->setup.number];
-
-    struct session *session = slab_take(&lane->slab);
-    if (session == NULL) {
-        return -ENOMEM;
-    }
-    session->service = service;
-    session->lane = lane;
-    session->listener = listener;
-    struct fiber_name name = {.prefix = service->fiber_prefix,
-                              .number = atomic_fetch_add(&service->last_number, 1) + 1};
-    conn_open(&session->conn, fd);
-    if (fiber_spawn(&carrier->sched, name, session_run, session) == NULL) {
-        slab_give(&lane->slab, session);
-        return -ENOMEM;
-    }
-    list_append(&lane->sessions, &session->link);
-    if (atomic_load_explicit(&service->draining, memory_order_relaxed)) {
-        conn_interrupt(&session->conn);
-    }
-    return 0;
-}
-
-static void run_drain(struct message *message)
-{
-    struct service_lane *lane = container_of(message, struct service_lane, drain);
-    for (struct list *at = lane->sessions.next; at != &lane->sessions; at = at->next) {
-        conn_interrupt(&container_of(at, struct session, link)->conn);
-    }
-}
-
-void service_drain(struct service *service)
-{
-    atomic_store(&service->draining, true);
-    for (unsigned i = 0; i < service->setup.carrier_count; i++) {
-        carrier_post(&service->setup.carriers[i], &service->lanes[i].drain);
-    }
-}
-
-size_t service_refusal(char *dst, size_t capacity)
-{
-    char date[TIME_HTTP_SIZE];
-    char timestamp[TIME_JSON_SIZE];
-    char body[192];
-    uint64_t wall_ns = sys_wall_ns();
-
-    time_format_http(date, wall_ns);
-    time_format_json(timestamp, wall_ns);
-    int body_length = snprintf(body, sizeof(body),
-                               "{\"timestamp\":\"%s\",\"status\":503,\"error\":\"Service "
-                               "Unavailable\",\"path\":\"\",\"message\":\"no room for another "
-                               "connection\"}",
-                               timestamp);
-    must(body_length > 0 && (size_t)body_length < sizeof(body));
-    struct http_response response = {
-        .status = 503,
-        .content_type = HTTP_TYPE_JSON,
-        .body = {.at = body, .length = (size_t)body_length},
-        .extra = {{.name = SLICE("Retry-After"), .value = SLICE("1")}},
-        .extra_count = 1,
-        .close = true,
-    };
-    struct writer_framing framing = {.version_minor = 1, .date = date};
-    size_t length = writer_response(dst, capacity, &response, &framing);
-    must(length > 0);
-    return length;
-}
-
-int service_init(struct service *service, const struct service_setup *setup, uint16_t port)
-{
-    memset(service, 0, sizeof(*service));
-    service->setup = *setup;
-    snprintf(service->fiber_prefix, sizeof(service->fiber_prefix), "%s-%u-conn-", setup->name,
-             port);
-    service->lanes = calloc(setup->carrier_count, sizeof(*service->lanes));
-    if (service->lanes == NULL) {
-        return -ENOMEM;
-    }
-    for (unsigned i = 0; i < setup->carrier_count; i++) {
-        struct service_lane *lane = &service->lanes[i];
-        lane->service = service;
-        lane->drain.run = run_drain;
-        list_init(&lane->sessions);
-        slab_init(&lane->slab, sizeof(struct session), 256);
-    }
-    return 0;
-}
-
-void service_fini(struct service *service)
-{
-    for (unsigned i = 0; i < service->setup.carrier_count; i++) {
-        slab_fini(&service->lanes[i].slab);
-    }
-    free(service->lanes);
 }

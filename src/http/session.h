@@ -26,14 +26,14 @@
 struct pool;
 
 struct service_setup {
-    const char *name;             /* "http": the first word of its fibers' names */
-    struct router router;         /* static */
+    const char *name;     /* "http": the first word of its fibers' names */
+    struct router router; /* static */
     struct parser_limits limits;
-    uint64_t head_timeout_ns;     /* a whole request head, and each write, in this time */
+    uint64_t head_timeout_ns; /* a whole request head, and each write, in this time */
     uint64_t keep_alive_timeout_ns;
-    struct pool *pool;            /* runs the handlers; NULL: the connection's own fiber does */
+    struct pool *pool; /* runs the handlers; NULL: the connection's own fiber does */
     bool access_log;
-    void *context;                /* of the handlers, see struct http_exchange */
+    void *context; /* of the handlers, see struct http_exchange */
     struct carrier *carriers;
     unsigned carrier_count;
     /* any thread: a session ended while draining, look again whether all have */
@@ -59,7 +59,8 @@ struct service {
 };
 
 /* service_init - port is part of the fibers' names. Returns 0; -ENOMEM. */
-int service_init(struct service *service, const struct service_setup *setup, uint16_t port) WARN_UNUSED;
+int service_init(struct service *service, const struct service_setup *setup,
+                 uint16_t port) WARN_UNUSED;
 
 /* service_fini - when no session lives and the carriers have ended. */
 void service_fini(struct service *service);

@@ -45,9 +45,9 @@ struct conn {
     int fd;
     struct carrier *carrier; /* NULL: a platform thread's */
     /* the ring's while in flight */
-    struct op *recv_op;  /* receiving */
-    struct op *watch_op; /* waiting for a reset while nothing receives */
-    struct op *send_op;  /* of conn_write_start */
+    struct op *recv_op;   /* receiving */
+    struct op *watch_op;  /* waiting for a reset while nothing receives */
+    struct op *send_op;   /* of conn_write_start */
     struct slice sending; /* what of it is not sent yet */
     /* the fiber's */
     struct fiber *reader; /* parked in conn_peek, conn_write_settle or conn_close */
@@ -58,11 +58,11 @@ struct conn {
     bool starved;     /* the last recv found no provided buffer: use one of our own */
     bool finished;    /* the peer finished sending */
     bool interrupted; /* see conn_interrupt */
-    bool resting;     /* the reader is in conn_peek_idle: only bytes on their way out keep its pages */
-    bool settling;    /* the reader is in conn_write_settle or conn_close */
-    bool probed;      /* keep-alive probes are on */
-    int error;        /* -errno that ended receiving */
-    int send_error;   /* -errno of a write that was started */
+    bool resting;  /* the reader is in conn_peek_idle: only bytes on their way out keep its pages */
+    bool settling; /* the reader is in conn_write_settle or conn_close */
+    bool probed;   /* keep-alive probes are on */
+    int error;     /* -errno that ended receiving */
+    int send_error; /* -errno of a write that was started */
 };
 
 /* conn_open - take over a connected descriptor on the calling fiber's carrier. */
@@ -75,7 +75,8 @@ void conn_open(struct conn *conn, int fd);
  * Parks    yes
  * Source   connect(2); io_uring_prep_connect(3)
  */
-int conn_connect(struct conn *conn, const struct sys_address *address, uint64_t deadline_ns) WARN_UNUSED;
+int conn_connect(struct conn *conn, const struct sys_address *address,
+                 uint64_t deadline_ns) WARN_UNUSED;
 
 /*
  * conn_peek - wait for unread bytes and look at them; conn_consume takes them away.

@@ -193,8 +193,7 @@ static void place(struct acceptor *acceptor, int fd)
     }
     /* Counted before it arrives, so that the next ones are spread by it. */
     atomic_fetch_add_explicit(&target->carrier->connections, 1, memory_order_relaxed);
-    *handover = (struct handover){
-        .message = {.run = run_handover}, .acceptor = target, .fd = fd};
+    *handover = (struct handover){.message = {.run = run_handover}, .acceptor = target, .fd = fd};
     carrier_post(target->carrier, &handover->message);
 }
 
@@ -230,8 +229,7 @@ static int refuse_direct(struct acceptor *acceptor)
 static void complain(struct acceptor *acceptor, int error)
 {
     uint64_t now_ns = sys_clock_ns();
-    if (acceptor->complained_ns != 0 &&
-        now_ns - acceptor->complained_ns < COMPLAINT_INTERVAL_NS) {
+    if (acceptor->complained_ns != 0 && now_ns - acceptor->complained_ns < COMPLAINT_INTERVAL_NS) {
         return;
     }
     acceptor->complained_ns = now_ns;

@@ -57,9 +57,9 @@ struct acceptor {
     struct message drain;
     struct fiber *fiber;
     struct op *poll_op;
-    bool ready;    /* the poll said so, or there may be more than was taken */
+    bool ready; /* the poll said so, or there may be more than was taken */
     bool draining;
-    unsigned refusals; /* refusal fibers alive on this carrier */
+    unsigned refusals;      /* refusal fibers alive on this carrier */
     uint64_t complained_ns; /* when the last line about descriptors was logged */
 };
 

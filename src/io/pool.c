@@ -56,8 +56,7 @@ static void run_executed(struct message *message)
 
 bool pool_thread_cancelled(void)
 {
-    return current_thread != NULL &&
-           __atomic_load_n(&current_thread->cancelled, __ATOMIC_ACQUIRE);
+    return current_thread != NULL && __atomic_load_n(&current_thread->cancelled, __ATOMIC_ACQUIRE);
 }
 
 int pool_thread_wait(int fd, short events, uint64_t deadline_ns)

@@ -44,9 +44,9 @@ struct pool {
 
 /* Who a platform thread is; pool_thread_current gives it, NULL on a thread of no pool. */
 struct pool_thread {
-    uint64_t id;   /* unique among the pool threads of the process, from 1 */
-    char name[48]; /* "http-8080-exec-1" */
-    uint64_t started_ns; /* CLOCK_MONOTONIC */
+    uint64_t id;                   /* unique among the pool threads of the process, from 1 */
+    char name[48];                 /* "http-8080-exec-1" */
+    uint64_t started_ns;           /* CLOCK_MONOTONIC */
     const struct carrier *carrier; /* whose fiber waits for the job in work */
     pthread_t handle;
     bool cancelled; /* atomic: the job in work has been cancelled */
@@ -87,7 +87,8 @@ struct pool_errand {
     void (*release)(void *argument);
     void *argument;
 };
-int pool_run_until(struct pool *pool, const struct pool_errand *errand, uint64_t deadline_ns) WARN_UNUSED;
+int pool_run_until(struct pool *pool, const struct pool_errand *errand,
+                   uint64_t deadline_ns) WARN_UNUSED;
 
 const struct pool_thread *pool_thread_current(void);
 

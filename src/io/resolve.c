@@ -26,10 +26,10 @@ static void ask(void *argument)
                                    RESOLVE_ADDRESSES_MAX);
 }
 
-int resolve(struct pool *offload, const char *host, uint16_t port, uint64_t deadline_ns,
+int resolve(struct pool *offload, const struct resolve_target *target, uint64_t deadline_ns,
             struct resolve_result *result)
 {
-    if (sys_parse_address(host, port, &result->addresses[0]) == 1) {
+    if (sys_parse_address(target->host, target->port, &result->addresses[0]) == 1) {
         result->count = 1;
         return 0;
     }
@@ -37,9 +37,9 @@ int resolve(struct pool *offload, const char *host, uint16_t port, uint64_t dead
     if (question == NULL) {
         return -ENOMEM;
     }
-    int length = snprintf(question->host, sizeof(question->host), "%s", host);
+    int length = snprintf(question->host, sizeof(question->host), "%s", target->host);
     must(length >= 0 && (size_t)length < sizeof(question->host));
-    question->port = port;
+    question->port = target->port;
     if (fiber_current() != NULL) {
         struct pool_errand errand = {.run = ask, .release = free, .argument = question};
         int executed = pool_run_until(offload, &errand, deadline_ns);

@@ -163,9 +163,9 @@ static void enter(struct carrier *carrier, uint64_t now_ns)
         return;
     }
     if (carrier->event_op == NULL) {
-        carrier->event_op = op_read_arm(
-            &carrier->ops, carrier->event_fd, &carrier->event_count,
-            (struct op_target){.deliver = deliver_inbox_signal, .owner = carrier});
+        carrier->event_op =
+            op_read_arm(&carrier->ops, carrier->event_fd, &carrier->event_count,
+                        (struct op_target){.deliver = deliver_inbox_signal, .owner = carrier});
         if (carrier->event_op == NULL) {
             wait_ns = 10 * NS_PER_MS; /* no memory for a record: look again soon */
         }

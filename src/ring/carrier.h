@@ -26,8 +26,10 @@
 
 /* Something for a carrier to run between fibers. Embedded in a struct of the sender's. */
 struct message {
-    struct message *next;                /* the inbox's, until it runs */
-    void (*run)(struct message *message); /* on the carrier's thread, in the loop: must not park; may free the message */
+    struct message *next; /* the inbox's, until it runs */
+    void (*run)(
+        struct message *
+            message); /* on the carrier's thread, in the loop: must not park; may free the message */
 };
 
 struct carrier_setup {
@@ -58,7 +60,7 @@ struct carrier {
     struct message stop; /* carrier_stop's */
     /* reached from other threads */
     _Alignas(64) _Atomic(struct message *) inbox; /* newest first */
-    atomic_bool sleeping; /* announced: wake me by event_fd */
+    atomic_bool sleeping;                         /* announced: wake me by event_fd */
     int event_fd;
     atomic_uint connections; /* live connections served here, for the balance */
 };

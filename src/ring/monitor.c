@@ -101,8 +101,9 @@ static void report(struct carrier *carrier, uint64_t held_ns)
     if (sample->who[0] == '\0') {
         return; /* the fiber has parked meanwhile */
     }
-    log_warn("ring.monitor", "%s has held %s for %" PRIu64 " ms without parking; its stack:",
-             sample->who, carrier->name, held_ns / NS_PER_MS);
+    log_warn("ring.monitor",
+             "%s has held %s for %" PRIu64 " ms without parking; its stack:", sample->who,
+             carrier->name, held_ns / NS_PER_MS);
     log_stack(sample);
 }
 

@@ -101,7 +101,8 @@ void ops_dispatch(struct ops *ops, const struct ring_event *event);
  * Source   io_uring_prep_send(3), io_uring_prep_connect(3), liburing 2.9
  */
 ssize_t op_send(struct ops *ops, int fd, struct op_bytes bytes, uint64_t deadline_ns) WARN_UNUSED;
-int op_connect(struct ops *ops, int fd, const struct sys_address *address, uint64_t deadline_ns) WARN_UNUSED;
+int op_connect(struct ops *ops, int fd, const struct sys_address *address,
+               uint64_t deadline_ns) WARN_UNUSED;
 
 /*
  * op_recv_arm - receive into provided buffers until cap_bytes have come.
@@ -141,7 +142,8 @@ void op_buffer_give(struct ops *ops, uint16_t id);
  * op_recv_direct never waits: -EAGAIN nothing is there. All park.
  */
 int op_accept_direct(struct ops *ops, int listener) WARN_UNUSED;
-ssize_t op_send_direct(struct ops *ops, int slot, struct op_bytes bytes, uint64_t deadline_ns) WARN_UNUSED;
+ssize_t op_send_direct(struct ops *ops, int slot, struct op_bytes bytes,
+                       uint64_t deadline_ns) WARN_UNUSED;
 ssize_t op_recv_direct(struct ops *ops, int slot, struct op_room room) WARN_UNUSED;
 int op_close_direct(struct ops *ops, int slot) WARN_UNUSED;
 

@@ -113,8 +113,7 @@ int ring_init(struct ring *ring, const struct ring_setup *setup)
     if (result < 0) {
         goto undo_queue;
     }
-    ring->direct_slots =
-        io_uring_register_files_sparse(&ring->uring, RING_DIRECT_SLOTS) == 0;
+    ring->direct_slots = io_uring_register_files_sparse(&ring->uring, RING_DIRECT_SLOTS) == 0;
     result = io_uring_enable_rings(&ring->uring);
     if (result < 0) {
         goto undo_buffers;
@@ -144,7 +143,8 @@ struct io_uring_sqe *ring_sqe(struct ring *ring)
         /* SUBMIT_ALL: one call takes the whole queue, unless the CQ is in overflow (-EBUSY). */
         int result = io_uring_submit(&ring->uring);
         if (result == -EBUSY || result == -EAGAIN) {
-            io_uring_get_events(&ring->uring); /* moves overflowed completions into the CQ's free places */
+            io_uring_get_events(
+                &ring->uring); /* moves overflowed completions into the CQ's free places */
         }
         must(result >= 0 || result == -EBUSY || result == -EAGAIN || result == -EINTR);
         sqe = io_uring_get_sqe(&ring->uring);

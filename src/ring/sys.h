@@ -103,7 +103,8 @@ void sys_eventfd_signal(int fd);
  *
  * Returns  how many addresses, at most capacity; -ENOENT no such name; -EAGAIN the resolver failed for now
  */
-int sys_resolve(const char *host, uint16_t port, struct sys_address *dst, size_t capacity) WARN_UNUSED;
+int sys_resolve(const char *host, uint16_t port, struct sys_address *dst,
+                size_t capacity) WARN_UNUSED;
 
 /* sys_parse_address - the address if host is a numeric one. Returns 1, or 0 when it is a name. */
 int sys_parse_address(const char *host, uint16_t port, struct sys_address *dst);

@@ -2,11 +2,20 @@
 """ab, hey, wrk and curl, and their reports as figures."""
 import concurrent.futures
 import re
+import shutil
 import subprocess
 import time
 
+import pytest
+
+
+def _need(tool):
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+
 
 def _run(command, timeout):
+    _need(command[0])
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -56,6 +65,7 @@ def wrk(url, seconds, connections, threads=1, timeout=60):
 
 def curl(*args, timeout=30):
     """curl's stdout, as bytes."""
+    _need("curl")
     done = subprocess.run(["curl", "-sS", "--noproxy", "*", *args], capture_output=True, timeout=timeout,
                           check=False)
     assert done.returncode == 0, done.stderr.decode()

@@ -92,7 +92,7 @@ def test_json_keys_may_be_nested_or_dotted(start, text):
 
 
 @pytest.mark.parametrize("args, env", [
-    (("--Spring.Threads.VIRTUAL.Enabled=false", "--server.tomcat.THREADS-MAX=1".replace("THREADS-MAX", "threads.max")), {}),
+    (("--Spring.Threads.VIRTUAL.Enabled=false", "--Server.TomCat.Threads.MAX=1"), {}),
     (("--spring.threads.virtual.en-abl_ed=FALSE",), {}),
     ((), {"SPRING_THREADS_VIRTUAL_ENABLED": "false"}),
 ], ids=["case", "dashes", "environment"])
@@ -101,7 +101,8 @@ def test_keys_bind_relaxed(start, args, env):
     assert start(*args, env=env).get().text.startswith("Thread[#")
 
 
-@pytest.mark.parametrize("name", ["ringspun.stack-size", "ringspun.stackSize", "ringspun.stack_size", "RINGSPUN.STACKSIZE"])
+@pytest.mark.parametrize("name", [
+    "ringspun.stack-size", "ringspun.stackSize", "ringspun.stack_size", "RINGSPUN.STACKSIZE"])
 def test_a_size_binds_relaxed(start, name):
     """--ringspun.stackSize=128KB is --ringspun.stack-size=128KB; the JSON figure shows it."""
     told = start(f"--{name}=128KB").get(headers=["Accept: application/json"]).text
@@ -116,7 +117,8 @@ def test_environment_name_drops_dashes(start):
 
 def test_foreign_environment_is_none_of_our_business(start):
     """Names that other programs use do not stop the start."""
-    start(env={"SERVER_NAME": "x", "SERVER_SOFTWARE": "y", "REMOTE_ADDR": "z", "SPRING_PROFILES_GROUP": "w"}).assert_serves()
+    foreign = {"SERVER_NAME": "x", "SERVER_SOFTWARE": "y", "REMOTE_ADDR": "z", "SPRING_PROFILES_GROUP": "w"}
+    start(env=foreign).assert_serves()
 
 
 def test_threads_max_without_platform_threads_is_said_to_have_no_effect(start):
@@ -124,8 +126,8 @@ def test_threads_max_without_platform_threads_is_said_to_have_no_effect(start):
     assert "server.tomcat.threads.max" in start("--server.tomcat.threads.max=10").log
 
 
-@pytest.mark.parametrize("address, other", [("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1"), ("::1", "127.0.0.1"),
-                                            ("0.0.0.0", "::1"), ("::", None)])
+@pytest.mark.parametrize("address, other", [
+    ("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1"), ("::1", "127.0.0.1"), ("0.0.0.0", "::1"), ("::", None)])
 def test_server_address_is_where_it_listens(start, address, other):
     """There and nowhere else; /blocking finds its remote all the same."""
     server = start(f"--server.address={address}")
@@ -173,7 +175,8 @@ BAD_VALUES = [
     ("server.tomcat.threads.max", "-1"), ("server.tomcat.threads.max", "99999999999999999999"),
     ("server.tomcat.connection-timeout", "5parsecs"), ("server.tomcat.connection-timeout", "-1s"),
     ("server.tomcat.keep-alive-timeout", "1e3"), ("server.tomcat.max-connections", "many"),
-    ("remote.pool.max", "-1"), ("server.max-http-request-header-size", "8XB"), ("server.max-http-request-body-size", "-1"),
+    ("remote.pool.max", "-1"), ("server.max-http-request-header-size", "8XB"),
+    ("server.max-http-request-body-size", "-1"),
     ("server.shutdown", "never"), ("logging.level.root", "LOUD"), ("logging.structured.format.console", "xml"),
     ("server.tomcat.accesslog.enabled", "2"), ("ringspun.carriers", "0"), ("ringspun.carriers", "x"),
     ("ringspun.stack-size", "1"), ("ringspun.stack-size", "huge"), ("server.address", "300.1.1.1"),
@@ -193,9 +196,10 @@ def test_bad_value_from_the_environment_names_the_variable():
     assert "SERVER_PORT" in line and "abc" in line
 
 
-@pytest.mark.parametrize("text", ["{", "", "[]", '{"server": {"port": 1,}}', "nonsense", '{"a": ' * 2000,
-                                  '{"server.port": null}', '{"server.port": [1]}', '{"server.port": 1} x', '{"server.port": 80.5}'],
-                         ids=lambda text: text[:12] or "empty")
+@pytest.mark.parametrize("text", [
+    "{", "", "[]", '{"server": {"port": 1,}}', "nonsense", '{"a": ' * 2000, '{"server.port": null}',
+    '{"server.port": [1]}', '{"server.port": 1} x', '{"server.port": 80.5}'],
+    ids=lambda text: text[:12] or "empty")
 def test_file_that_is_not_what_we_read_is_refused(tmp_path, text):
     """Broken or foreign JSON, also nested without end: exit 78 and the file's name."""
     file = tmp_path / "mine.json"
@@ -211,7 +215,8 @@ def test_file_that_is_not_there_is_refused(tmp_path):
 
 # The command line
 
-@pytest.mark.parametrize("args", [("nonsense",), ("-x",), ("--",), ("--server.port",), ("doctor", "x", "y")], ids=" ".join)
+@pytest.mark.parametrize("args", [
+    ("nonsense",), ("-x",), ("--",), ("--server.port",), ("doctor", "x", "y")], ids=" ".join)
 def test_bad_usage_is_exit_2(args):
     """One line, and the way to the help."""
     line = refused(*args, code=2)

@@ -12,7 +12,7 @@ from wire import request
 
 @pytest.mark.figures
 def test_2000_concurrent_delays_of_1_s_are_not_served_in_waves(start):
-    """Each of 2000 /remote/1 at the same time takes between 1.000 and 1.020 s; best of four, as the machine may be busy."""
+    """Each of 2000 /remote/1 at the same time takes 1.000 to 1.020 s; best of four, as the machine may be busy."""
     server = start()
     seen = []
     with Burst([server.remote_port] * 2000) as burst:
@@ -42,8 +42,8 @@ def test_n_is_slept_and_echoed_as_it_was_asked(shared, n, seconds):
     assert seconds <= took < seconds + 0.2
 
 
-REFUSED = ["-1", "abc", "1e999", "+1", "1e3", "25h", "24.001h", "86401", "1441m", "9" * 400, "0." + "9" * 400 + "x", "1.2.3",
-           "1,5", ".", "ms", "0x10", "inf", "nan", "1d", "1 s".replace(" ", "%20"), "%2B1", "1_000", "--1", "1ss", "%00", "1%00"]
+REFUSED = ["-1", "abc", "1e999", "+1", "1e3", "25h", "24.001h", "86401", "1441m", "9" * 400, "0." + "9" * 400 + "x",
+           "1.2.3", "1,5", ".", "ms", "0x10", "inf", "nan", "1d", "1%20s", "%2B1", "1_000", "--1", "1ss", "%00", "1%00"]
 
 
 @pytest.mark.parametrize("n", REFUSED, ids=lambda n: n[:12])
@@ -54,7 +54,8 @@ def test_n_that_is_no_duration_is_refused(shared, n):
             response = connection.ask(path)
             assert response.status == 400, response
             assert response.get("content-type") == "application/json"
-            assert b'"status":400' in response.body and b'"error":"Bad Request"' in response.body
+            told = json.loads(response.body)
+            assert (told["status"], told["error"], told["path"]) == (400, "Bad Request", path)
         if not response.closes:
             assert remote.ask("/remote/0").status == 200
 

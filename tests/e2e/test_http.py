@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from loadtools import at_once, timed
+from loadtools import at_once, curl, timed
 from wire import Closed, Connection, request
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
@@ -108,7 +108,8 @@ def test_malformed_request_is_a_400_and_then_a_close(shared, name):
     shared.assert_serves()
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1", "[::1]", "[::1]:8080", "a.b-c.example.", "a_b", ""])
+@pytest.mark.parametrize("host", [
+    "localhost", "localhost:8080", "127.0.0.1", "[::1]", "[::1]:8080", "a.b-c.example.", "a_b", ""])
 def test_valid_hosts_are_served(shared, host):
     """An empty Host is valid too (RFC 9112 section 3.2), so is a name, an address, a port."""
     assert shared.get(host=host).status == 200
@@ -125,8 +126,8 @@ def test_a_query_does_not_hide_the_route(shared):
     assert shared.get("/currentThread?x=1&y").status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/nope", "/currentThread/", "/currentThread/x", "/CurrentThread", "/blocking/1/2",
-                                  "/nope\"\\<>%22", "/%C3%A4"])
+@pytest.mark.parametrize("path", ["/", "/nope", "/currentThread/", "/currentThread/x", "/CurrentThread",
+                                  "/blocking/1/2", "/nope\"\\<>%22", "/%C3%A4"])
 def test_unknown_path_is_a_404_that_names_it(shared, path):
     """404 with the path as JSON text; the connection persists."""
     with shared.connect() as connection:
@@ -379,9 +380,10 @@ def test_half_closed_client_gets_its_answers(shared):
 
 
 def test_answer_was_lost_when_request_and_fin_came_together(start):
-    """The server is stopped meanwhile, so that it finds both at once: on new and on used connections, quick and slow."""
+    """The server is stopped meanwhile, so that it finds both at once: new and used connections, quick and slow."""
     server = start()
-    for port, path in ((server.port, "/currentThread"), (server.remote_port, "/remote/0.1"), (server.port, "/blocking/0.1")):
+    for port, path in ((server.port, "/currentThread"), (server.remote_port, "/remote/0.1"),
+                       (server.port, "/blocking/0.1")):
         connections = [Connection(port) for _ in range(10)]
         for connection in connections[:5]:
             connection.ask("/actuator/health")
@@ -427,7 +429,8 @@ def test_pipelined_requests_are_answered_in_order(shared):
 def test_pipelined_refusals_keep_their_place(shared):
     """200, 404, 405, 200 in order on one connection; after a malformed one nothing more."""
     with shared.connect() as connection:
-        connection.send(request() + request("/nope") + request(method="DELETE") + request() + b"\x00\r\n\r\n" + request())
+        connection.send(request() + request("/nope") + request(method="DELETE") + request()
+                        + b"\x00\r\n\r\n" + request())
         assert [connection.response().status for _ in range(5)] == [200, 404, 405, 200, 400]
         connection.assert_closed()
 
@@ -530,7 +533,6 @@ def test_expect_100_continue_is_ignored_for_1_0(shared):
 
 def test_curl_sends_a_body_and_gets_its_answer(shared):
     """curl -d with Expect, refused as 405, without the second that curl waits for a 100."""
-    from loadtools import curl
     took, status = timed(lambda: curl("-o", "/dev/null", "-w", "%{http_code}", "-H", "Expect: 100-continue",
                                       "-d", "x" * 2000, shared.url("/currentThread")))
     assert status == b"405"

@@ -72,7 +72,7 @@ def test_invocations_are_counted_at_debug(start):
 # The drain
 
 def test_sigterm_right_after_100_requests_on_new_connections(start):
-    """100 answers with 200 although some connections are still in the accept queue; 50 idle ones close; exit 0 after the last."""
+    """100 answers with 200 though some connections are not yet accepted; 50 idle ones close; exit 0 after the last."""
     server = start()
     with Burst([server.port] * 50) as idle, Burst([server.port] * 100) as busy:
         assert all(answer.startswith(b"HTTP/1.1 200 ") for _, answer in idle.ask(request()))
@@ -201,7 +201,7 @@ def test_immediate_shutdown_waits_for_nobody(start):
 
 
 def test_shutdown_delay_turns_readiness_away_while_all_is_served(start):
-    """server.shutdown.delay=1s: readiness and health 503 OUT_OF_SERVICE, new connections and requests served; then the drain."""
+    """server.shutdown.delay=1s: readiness and health 503 OUT_OF_SERVICE, all else is served; then the drain."""
     server = start("--server.shutdown.delay=1s")
     with server.connect() as idle:
         assert idle.ask().status == 200
@@ -237,7 +237,7 @@ def test_idle_connection_at_the_remote_does_not_hold_the_end(start):
 
 
 def test_sigterm_under_load_truncates_no_answer(start):
-    """Eight clients in full flight on persistent connections: each answer that begins is whole, and the last says close."""
+    """Eight clients in full flight on persistent connections: each answer that begins is whole, the last says close."""
     server = start()
     torn, closes = [], []
 

@@ -56,8 +56,9 @@ def test_idle_clients_do_not_starve_the_calls(start):
 
 @pytest.mark.figures
 def test_out_of_descriptors_answers_503_does_not_spin_and_recovers(start):
-    """100 descriptors and 300 clients: each gets 200 or 503 or waits; little processor time; then all is served again."""
-    server = start("--ringspun.carriers=2", "--server.tomcat.max-connections=1000", limits={resource.RLIMIT_NOFILE: 100})
+    """100 descriptors, 300 clients: each gets 200 or 503 or waits; little processor time; then all is served again."""
+    server = start("--ringspun.carriers=2", "--server.tomcat.max-connections=1000",
+                   limits={resource.RLIMIT_NOFILE: 100})
     server.assert_serves()
     fds = procfs.fd_count(server.pid)
     with Burst([server.port] * 150 + [server.remote_port] * 150) as burst:
@@ -116,7 +117,7 @@ def test_idle_server_uses_no_processor(start):
 @pytest.mark.slow
 @pytest.mark.figures
 def test_memory_of_10000_idle_connections(start):
-    """After a warm-up that touched every buffer: at most 5 KiB resident each; back within 1.5 times 10 s after they went."""
+    """After a warm-up that touched every buffer: at most 5 KiB each; 10 s after they went within 1.5 times."""
     server = start("--server.tomcat.keep-alive-timeout=300s")
     wrk(server.url("/currentThread"), 1, 64)
     wrk(server.remote_url("/remote/0"), 1, 64)
@@ -159,7 +160,7 @@ def test_flooder_that_does_not_read_delays_nobody(start):
 
 
 def test_flooders_do_not_use_up_the_buffers(start):
-    """200 clients that pipeline 60 KB each behind a request that sleeps: others on the carrier are served all the while."""
+    """200 clients pipeline 60 KB each behind a request that sleeps: others on the carrier are served all the while."""
     server = start("--ringspun.carriers=1")
     with Burst([server.remote_port] * 200) as burst:
         for sock in burst.socks:

@@ -2,14 +2,18 @@
 """The access log and the JSON log."""
 import json
 import re
+import signal
+import subprocess
 import time
 
 import pytest
 
 from loadtools import curl
+from server import BINARY, environment
 from wire import request
 
-COMBINED = re.compile(r'(\S+) - - \[(\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "([^"\\]*(?:\\.[^"\\]*)*)" (\d{3}) (\d+|-) '
+COMBINED = re.compile(r'(\S+) - - \[(\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] '
+                      r'"([^"\\]*(?:\\.[^"\\]*)*)" (\d{3}) (\d+|-) '
                       r'"((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"')
 
 
@@ -33,7 +37,8 @@ def test_access_log_is_combined_format(start):
     server.get("/nope")
     first, second, third = access_lines(server, 3)[:3]
     assert first.group(1) in ("127.0.0.1", "::ffff:127.0.0.1")
-    assert first.group(3, 4, 5, 6, 7) == ("GET /blocking/0?q=1 HTTP/1.1", "200", str(len(body)), "http://a/b", "agent/1 (x)")
+    assert first.group(3, 4, 5, 6, 7) == (
+        "GET /blocking/0?q=1 HTTP/1.1", "200", str(len(body)), "http://a/b", "agent/1 (x)")
     assert second.group(3) == "HEAD /currentThread HTTP/1.1"
     assert second.group(5) in ("-", "0")
     assert third.group(3, 4, 6, 7) == ("GET /nope HTTP/1.1", "404", "-", "-")
@@ -85,9 +90,6 @@ def test_json_log_is_one_object_a_line(start):
 @pytest.mark.parametrize("level, shown", [("WARN", False), ("INFO", True), ("DEBUG", True)])
 def test_level_of_the_root_logger(tmp_path, level, shown):
     """WARN hides the start, DEBUG shows it."""
-    import signal
-    import subprocess
-    from server import BINARY, environment
     process = subprocess.Popen([BINARY, "--server.port=0", "--remote.port=0", f"--logging.level.root={level}"],
                                cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True)
     time.sleep(0.5)

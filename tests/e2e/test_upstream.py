@@ -86,7 +86,8 @@ def deadlines(start_shared):
         fds = procfs.fd_count(hundred.pid)
 
         def calls(server, paths):
-            return timed(lambda: at_once(*[lambda path=path: timed(lambda: server.get(path, timeout=20)) for path in paths]))
+            one_each = [lambda path=path: timed(lambda: server.get(path, timeout=20)) for path in paths]
+            return timed(lambda: at_once(*one_each))
 
         remote.signal(signal.SIGSTOP)
         results = at_once(*[lambda server=server, paths=paths: calls(server, paths) for server, paths in (

@@ -43,7 +43,8 @@ struct asking {
 static void run_ask(void *argument)
 {
     struct asking *asking = argument;
-    asking->result = resolve(&offload, asking->host, PORT, asking->deadline_ns, &asking->addresses);
+    struct resolve_target target = {.host = asking->host, .port = PORT};
+    asking->result = resolve(&offload, &target, asking->deadline_ns, &asking->addresses);
     asking->over = true;
 }
 

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.c - start what the configuration asks for, or say in one line why not.
+ *
+ * Called by run.c on the main thread.
+ */
+#include "app/process.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/routes.h"
+#include "app/run.h"
+#include "base/log.h"
+#include "fiber/overflow.h"
+#include "ring/monitor.h"
+#include "ring/sys.h"
+
+/* Descriptors that the process keeps for itself; see server.tomcat.max-connections. */
+#define DESCRIPTORS_RESERVED 64u
+#define CONNECTIONS_MAX 1000000u
+
+/* Standard streams, signals, eventfd, two listeners, one probe; and per carrier a ring and an eventfd. */
+#define DESCRIPTORS_FIXED 10u
+#define DESCRIPTORS_PER_CARRIER 2u
+
+#define OFFLOAD_THREADS 4
+
+/* Connections that the remote leaves to the app, where an eighth of all is not fewer. */
+#define APP_PLACES 64u
+
+int process_refuse(int code, const char *format, ...)
+{
+    char line[512];
+    va_list values;
+
+    va_start(values, format);
+    int length = vsnprintf(line, sizeof(line) - 1, format, values);
+    va_end(values);
+    if (length < 0) {
+        return code;
+    }
+    size_t end = (size_t)length < sizeof(line) - 1 ? (size_t)length : sizeof(line) - 2;
+    line[end] = '\n';
+    (void)sys_write_all(2, "ringspun: ", 10);
+    (void)sys_write_all(2, line, end + 1);
+    return code;
+}
+
+/* size_limits - how many connections may live, from the descriptor limit. Returns an exit code. */
+static int size_limits(struct process *process, unsigned carrier_count)
+{
+    const struct config *config = process->config;
+    uint64_t before, limit = sys_descriptors_raise(&before);
+    uint64_t needed = DESCRIPTORS_FIXED + DESCRIPTORS_PER_CARRIER * carrier_count;
+
+    if (limit < needed + 8) {
+        return process_refuse(RUN_FAILED,
+                              "too few file descriptors: the limit is %" PRIu64
+                              ", %u carriers need %" PRIu64
+                              "; raise it with 'ulimit -n 1024' (64 are enough to start with two "
+                              "carriers)",
+                              limit, carrier_count, needed + 8);
+    }
+    if (limit != before) {
+        log_info("app.run", "file descriptor limit raised from %" PRIu64 " to %" PRIu64, before,
+                 limit);
+    }
+    /* Where the reserve would leave nothing, keep what is needed and share out the rest. */
+    uint64_t connections =
+        limit > 2 * DESCRIPTORS_RESERVED ? limit - DESCRIPTORS_RESERVED : (limit - needed) / 2;
+    if (connections > CONNECTIONS_MAX) {
+        connections = CONNECTIONS_MAX;
+    }
+    process->total.max = (unsigned)connections;
+    if (config->max_connections > 0) {
+        if ((uint64_t)config->max_connections > connections) {
+            log_warn("app.run",
+                     "server.tomcat.max-connections=%d is more than the descriptor limit allows: "
+                     "%" PRIu64 " are served; raise the limit ('ulimit -n', LimitNOFILE=)",
+                     config->max_connections, connections);
+        } else {
+            process->total.max = (unsigned)config->max_connections;
+        }
+    }
+    return 0;
+}
+
+void process_stop_carriers(struct process *process)
+{
+    for (unsigned i = 0; i < process->carrier_count; i++) {
+        carrier_stop(&process->carriers[i]);
+    }
+    for (unsigned i = 0; i < process->carrier_count; i++) {
+        carrier_join(&process->carriers[i]);
+    }
+}
+
+void process_free_carriers(struct process *process)
+{
+    for (unsigned i = 0; i < process->carrier_count; i++) {
+        carrier_free(&process->carriers[i]);
+    }
+    free(process->carriers);
+}
+
+static int start_carriers(struct process *process, unsigned count)
+{
+    process->carriers = aligned_alloc(64, count * sizeof(struct carrier));
+    if (process->carriers == NULL) {
+        return process_refuse(RUN_FAILED, "no memory for %u carriers", count);
+    }
+    while (process->carrier_count < count) {
+        struct carrier_setup setup = {.number = process->carrier_count,
+                                      .stack_bytes = process->config->stack_bytes};
+        int result = carrier_start(&process->carriers[process->carrier_count], &setup);
+        if (result < 0) {
+            char why[384];
+            bool refused =
+                result == -EPERM || result == -EACCES || result == -ENOSYS || result == -EINVAL;
+            ring_refusal(result, why, sizeof(why));
+            process_stop_carriers(process);
+            process_free_carriers(process);
+            pool_fini(&process->offload);
+            return process_refuse(refused ? RUN_NO_IO_URING : RUN_FAILED, "%s", why);
+        }
+        process->carrier_count++;
+    }
+    unsigned halved = 0;
+    for (unsigned i = 0; i < count; i++) {
+        halved += process->carriers[i].ring.halved > 0;
+    }
+    if (halved > 0) {
+        log_warn("app.run",
+                 "%u of %u rings made smaller for want of locked memory: raise it with 'ulimit -l "
+                 "unlimited'",
+                 halved, count);
+    }
+    return 0;
+}
+
+static int open_failed(const char *key, int port, int error)
+{
+    switch (error) {
+    case -EADDRINUSE:
+        return process_refuse(RUN_FAILED,
+                              "port %d is already in use: stop what holds it ('ss -ltnp sport = "
+                              ":%d' shows it) or choose another with --%s=PORT",
+                              port, port, key);
+    case -EACCES:
+        return process_refuse(RUN_FAILED,
+                              "no right to bind port %d: choose one above 1023 with --%s=PORT",
+                              port, key);
+    case -EADDRNOTAVAIL:
+        return process_refuse(
+            RUN_FAILED, "server.address is no address of this host ('ip address' shows them)");
+    default:
+        return process_refuse(RUN_FAILED, "cannot listen on port %d (--%s): %s", port, key,
+                              strerrordesc_np(-error));
+    }
+}
+
+static int open_servers(struct process *process)
+{
+    const struct config *config = process->config;
+    struct server_setup setup = {
+        .name = "http",
+        .announce = "ringspun",
+        .port = (uint16_t)config->server_port,
+        .threads = config->virtual_threads ? 0 : (unsigned)config->threads_max,
+        /* A /blocking costs three descriptors in this one process. */
+        .connections_max = process->total.max > 1 ? process->total.max / 2 : 1,
+        .router = &routes_app,
+        .total = &process->total,
+        .carriers = process->carriers,
+        .carrier_count = process->carrier_count,
+        .config = config,
+        .app = &process->app,
+    };
+    int result = server_open(&process->app_server, &setup);
+    if (result < 0) {
+        return open_failed("server.port", config->server_port, result);
+    }
+    process->serves_remote = config->remote_port >= 0;
+    if (!process->serves_remote) {
+        return 0;
+    }
+    setup.name = "remote";
+    setup.announce = "remote";
+    setup.port = (uint16_t)config->remote_port;
+    setup.threads = 0;
+    /* A few places are kept for the app, so that clients of the remote cannot shut it out. */
+    setup.connections_max =
+        process->total.max -
+        (process->total.max / 8 < APP_PLACES ? process->total.max / 8 : APP_PLACES);
+    setup.router = &routes_remote;
+    result = server_open(&process->remote_server, &setup);
+    if (result < 0) {
+        server_close(&process->app_server);
+        return open_failed("remote.port", config->remote_port, result);
+    }
+    return 0;
+}
+
+static int open_remote_calls(struct process *process)
+{
+    const struct config *config = process->config;
+    char url[96];
+    const char *address = config->server_address;
+    int port = process->serves_remote ? process->remote_server.listener.port : 8085;
+
+    if (address == NULL || strcmp(address, "::") == 0 || strcmp(address, "0.0.0.0") == 0) {
+        address = "127.0.0.1";
+    }
+    snprintf(url, sizeof(url), strchr(address, ':') != NULL ? "http://[%s]:%d" : "http://%s:%d",
+             address, port);
+    struct client_pool_setup setup = {
+        .url = config->remote_url != NULL ? config->remote_url : url,
+        .bound = (unsigned)config->remote_pool_max,
+        .offload = &process->offload,
+        .carriers = process->carriers,
+        .carrier_count = process->carrier_count,
+    };
+    int result = client_pool_init(&process->remote_calls, &setup);
+    if (result < 0) {
+        return process_refuse(RUN_FAILED, "cannot call remote.url %s: %s", setup.url,
+                              strerrordesc_np(-result));
+    }
+    process->app.remote = &process->remote_calls;
+    return 0;
+}
+
+int process_start(struct process *process)
+{
+    const struct config *config = process->config;
+    unsigned count = config->carriers > 0 ? (unsigned)config->carriers : sys_processors();
+    if (count > CARRIERS_MAX) {
+        count = CARRIERS_MAX;
+    }
+    int code = size_limits(process, count);
+    if (code != 0) {
+        return code;
+    }
+    if (overflow_install_process() < 0 ||
+        pool_init(&process->offload, "offload-", OFFLOAD_THREADS) < 0) {
+        return process_refuse(RUN_FAILED, "no memory to start");
+    }
+    code = start_carriers(process, count);
+    if (code != 0) {
+        return code;
+    }
+    code = open_servers(process);
+    if (code != 0) {
+        goto undo_carriers;
+    }
+    code = open_remote_calls(process);
+    if (code != 0) {
+        goto undo_servers;
+    }
+    if (monitor_start(process->carriers, count, config->pinned_threshold_ns) < 0) {
+        code = process_refuse(RUN_FAILED, "no thread for the monitor");
+        goto undo_calls;
+    }
+    return 0;
+
+undo_calls:
+    client_pool_fini(&process->remote_calls);
+undo_servers:
+    if (process->serves_remote) {
+        server_close(&process->remote_server);
+    }
+    server_close(&process->app_server);
+undo_carriers:
+    process_stop_carriers(process);
+    pool_fini(&process->offload);
+    process_free_carriers(process);
+    return code;
+}

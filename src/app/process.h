@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.h - everything that runs in this process, for process.c, which starts
+ * it, and run.c, which waits for signals and ends it.
+ */
+#ifndef APP_PROCESS_H
+#define APP_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "app/app.h"
+#include "app/config.h"
+#include "app/server.h"
+#include "base/attr.h"
+#include "http/client_pool.h"
+#include "io/listener.h"
+#include "io/pool.h"
+#include "ring/carrier.h"
+
+enum phase {
+    PHASE_SERVING,
+    PHASE_LEAVING,         /* readiness says no, all is served */
+    PHASE_DRAINING_APP,    /* app listeners closed */
+    PHASE_DRAINING_REMOTE, /* and the remote's */
+    PHASE_DRAINED
+};
+
+struct process {
+    const struct config *config;
+    struct app app;
+    struct carrier *carriers;
+    unsigned carrier_count; /* running */
+    struct connection_limit total;
+    struct pool offload;
+    struct client_pool remote_calls;
+    struct server app_server;
+    struct server remote_server;
+    bool serves_remote;
+    int signal_fd;
+    enum phase phase;
+    uint64_t until_ns; /* of the phase; 0: none */
+};
+
+/*
+ * process_start - carriers, ports, calls to the remote, monitor; nothing is accepted yet.
+ *
+ * @process  zeroed but for config, app.started_ns, app.wake_fd and signal_fd
+ *
+ * Returns  0; an exit code (enum run_exit) after one line on stderr: what was
+ *          started by then has been stopped
+ */
+int process_start(struct process *process) WARN_UNUSED;
+
+/* process_refuse - one line on stderr that says why there is no start. Returns code. */
+int process_refuse(int code, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* process_stop_carriers - end and join them; process_free_carriers - once the pools' threads, which post to them, have ended too. */
+void process_stop_carriers(struct process *process);
+void process_free_carriers(struct process *process);
+
+#endif
