@@ -228,6 +228,12 @@ void fiber_uncancel(struct fiber *fiber)
     fiber->cancelled = false;
 }
 
+void fiber_populate(struct fiber *fiber)
+{
+    must(fiber == fiber_current());
+    stack_populate(&fiber->stack);
+}
+
 void *fiber_scratch(struct fiber *fiber)
 {
     return stack_scratch(fiber->stack);

@@ -135,6 +135,12 @@ void fiber_cancel(struct fiber *fiber);
 void fiber_uncancel(struct fiber *fiber);
 
 /*
+ * fiber_populate - the running fiber is about to use its scratch: get the memory
+ * at once where it has none (stack_populate).
+ */
+void fiber_populate(struct fiber *fiber);
+
+/*
  * fiber_scratch - STACK_SCRATCH_BYTES of memory that belong to the fiber; lost in
  * fiber_park_idle.
  */

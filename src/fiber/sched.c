@@ -174,6 +174,7 @@ static void trim_idle(struct sched *sched, uint64_t now_ns)
         /* it comes back to the list only by running and parking idle again */
         list_remove(&fiber->idle_link);
         stack_trim(fiber->stack, switch_stack_pointer(&fiber->context));
+        fiber->stack.clean = true;
     }
 }
 

@@ -115,7 +115,8 @@ int stack_get(struct stack_pool *pool, struct stack *stack)
     stack->size = pool->stack_bytes;
     if (pool->free_count > 0) {
         stack->base = pool->free[--pool->free_count];
-        if (pool->free_clean > pool->free_count) {
+        stack->clean = pool->free_clean > pool->free_count;
+        if (stack->clean) {
             pool->free_clean = pool->free_count;
         }
         pool->live++;
@@ -129,6 +130,7 @@ int stack_get(struct stack_pool *pool, struct stack *stack)
         return -ENOMEM;
     }
     stack->base = pool->slab_next;
+    stack->clean = true;
     pool->slab_next += pool->stack_bytes;
     pool->created++;
     pool->live++;
@@ -178,6 +180,17 @@ void stack_trim(struct stack stack, const void *lowest_used)
     size_t used_from = (size_t)((const char *)lowest_used - stack.base);
     must(used_from >= STACK_SCRATCH_BYTES + STACK_GUARD_BYTES && used_from < stack.size);
     (void)madvise(stack.base, used_from & ~(page_bytes() - 1), MADV_DONTNEED);
+}
+
+void stack_populate(struct stack *stack)
+{
+    if (!stack->clean) {
+        return;
+    }
+    stack->clean = false;
+    char *top_page = stack->base + stack->size - page_bytes();
+    (void)madvise(stack->base, STACK_SCRATCH_BYTES, MADV_POPULATE_WRITE);
+    (void)madvise(top_page - page_bytes(), page_bytes(), MADV_POPULATE_WRITE);
 }
 
 bool stack_in_guard(struct stack stack, const void *address)

@@ -122,6 +122,7 @@ static ssize_t wait_bytes(struct work *work, struct slice *bytes)
     uint64_t idle_until_ns = work->requests == 0 ? work->opened_ns + setup->head_timeout_ns
                                                  : now_ns + setup->keep_alive_timeout_ns;
     ssize_t got = wait_idle(work, bytes, idle_until_ns);
+    fiber_populate(fiber_current()); /* the pages may have gone meanwhile */
     if (got == -ECANCELED && work->requests == 0 && !work->graced) {
         work->graced = true;
         got = conn_peek(&session->conn, bytes, now_ns + FRESH_GRACE_NS);
@@ -373,6 +374,7 @@ void session__run(void *argument)
     struct session *session = argument;
     const struct service_setup *setup = &session->service->setup;
     char *scratch = fiber_scratch(fiber_current());
+    fiber_populate(fiber_current());
     struct work work = {.session = session, .out = scratch, .out_fresh = true};
     bool linger = false;
 

@@ -18,7 +18,7 @@
 
 #define RING_SQ_ENTRIES 256u
 #define RING_CQ_ENTRIES 4096u
-#define RING_BUFFERS 4096u      /* a power of two, as the kernel asks */
+#define RING_BUFFERS 2048u      /* a power of two, as the kernel asks */
 #define RING_BUFFER_BYTES 2048u /* one received piece */
 #define RING_BUFFER_GROUP 0     /* buffer group id */
 #define RING_DIRECT_SLOTS 16u   /* for clients that find no descriptor left */
