@@ -21,10 +21,14 @@ void text_init(struct text *text, char *dst, size_t size)
 
 void text_string(struct text *text, const char *string)
 {
-    for (; *string != '\0' && text->length + 1 < text->size; string++) {
-        text->dst[text->length++] = *string;
-        text->dst[text->length] = '\0';
+    size_t length = text->length;
+    for (; *string != '\0' && length + 1 < text->size; string++) {
+        text->dst[length++] = *string;
     }
+    if (length < text->size) {
+        text->dst[length] = '\0';
+    }
+    text->length = length;
 }
 
 void text_number(struct text *text, uint64_t value)

@@ -59,9 +59,11 @@ struct fiber {
     struct list live_link;   /* sched->live */
     uint64_t deadline_ns;    /* of the park in work; 0: none */
     struct timer timer;      /* armed for that deadline, or for an earlier moment */
-    /* idle list: stack pages go back when a fiber stays idle, see fiber_park_idle */
-    struct list idle_link;
-    uint64_t idle_since_ns;
+    /* stack pages go back when a fiber stays idle, see fiber_park_idle */
+    bool resting;            /* the park in work lets them go */
+    uint64_t idle_since_ns;  /* when it began to */
+    struct list idle_link;   /* sched->idle: has rested since it was looked at last */
+    uint64_t idle_listed_ns; /* since when it is on that list; orders it */
     /* figures */
     uint64_t switches;       /* times it was given the carrier */
     uint64_t run_ns;         /* time on the carrier, up to the last park */

@@ -159,7 +159,7 @@ static uint64_t idle_due_ns(const struct sched *sched)
         return TIMER_NEVER;
     }
     const struct fiber *oldest = container_of(sched->idle.next, struct fiber, idle_link);
-    uint64_t due_ns = oldest->idle_since_ns + TIDY_AFTER_NS;
+    uint64_t due_ns = oldest->idle_listed_ns + TIDY_AFTER_NS;
     return (due_ns + TIDY_STEP_NS - 1) / TIDY_STEP_NS * TIDY_STEP_NS;
 }
 
@@ -168,11 +168,18 @@ static void trim_idle(struct sched *sched, uint64_t now_ns)
 {
     for (unsigned i = 0; i < TIDY_BATCH && !list_empty(&sched->idle); i++) {
         struct fiber *fiber = container_of(sched->idle.next, struct fiber, idle_link);
-        if (fiber->idle_since_ns + TIDY_AFTER_NS > now_ns) {
+        if (fiber->idle_listed_ns + TIDY_AFTER_NS > now_ns) {
             return;
         }
-        /* it comes back to the list only by running and parking idle again */
         list_remove(&fiber->idle_link);
+        if (fiber->state != FIBER_PARKED || !fiber->resting) {
+            continue; /* at work: it comes back when it rests again */
+        }
+        if (fiber->idle_since_ns + TIDY_AFTER_NS > now_ns) {
+            fiber->idle_listed_ns = fiber->idle_since_ns; /* it has worked meanwhile */
+            list_append(&sched->idle, &fiber->idle_link);
+            continue;
+        }
         stack_trim(fiber->stack, switch_stack_pointer(&fiber->context));
         fiber->stack.clean = true;
     }
