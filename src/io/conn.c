@@ -164,6 +164,13 @@ void conn_bind(struct conn *conn, struct fiber *fiber)
         fiber_cancel(fiber);
     } else if (conn->recv_op == NULL) {
         conn__watch(conn);
+    } else {
+        /* A reset right behind the request may have been lost, see conn_receive.c. */
+        char byte;
+        ssize_t pending = sys_peek(conn->fd, &byte, 1);
+        if (pending < 0 && pending != -EAGAIN) {
+            conn__fail(conn, (int)pending);
+        }
     }
 }
 

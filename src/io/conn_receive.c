@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/must.h"
+#include "base/time.h"
 #include "fiber/fiber.h"
 #include "io/conn.h"
 #include "io/conn_parts.h"
@@ -165,8 +166,45 @@ bool conn_has_pending(const struct conn *conn)
     return sys_peek(conn->fd, &byte, 1) != -EAGAIN;
 }
 
+/*
+ * A FIN or a reset right behind data can be lost: seen on 6.18, both wake the poll of
+ * a multishot recv before its task work runs, which takes the data and drops both
+ * wake-ups. Nothing follows a FIN, so nothing would ever tell. Whoever waits after
+ * data therefore asks the socket once, after so long.
+ */
+#define AUDIT_NS (10 * NS_PER_MS)
+#define AUDIT_IDLE_NS (250 * NS_PER_MS)
+
+/* audit - what the armed recv has missed, its successor will find: cancel it. */
+static void audit(struct conn *conn)
+{
+    char byte;
+    ssize_t pending = sys_peek(conn->fd, &byte, 1);
+    if (pending == -EAGAIN) {
+        return;
+    }
+    if (pending < 0) {
+        conn__fail(conn, (int)pending); /* asking has taken the error off the socket */
+    } else if (conn->recv_op != NULL) {
+        op_cancel(&conn->carrier->ops, conn->recv_op);
+    }
+}
+
+/* park_reader - until something is told, or the deadline. Returns what fiber_park does. */
+static int park_reader(struct conn *conn, uint64_t deadline_ns, bool idle)
+{
+    conn->reader = fiber_current();
+    conn->resting = idle;
+    int result = idle && conn->send_op == NULL ? fiber_park_idle("recv", deadline_ns)
+                                               : fiber_park("recv", deadline_ns);
+    conn->reader = NULL;
+    return result;
+}
+
 static ssize_t peek_fiber(struct conn *conn, uint64_t deadline_ns, bool idle)
 {
+    uint64_t audit_ns = conn->carrier->sched.now_ns + (idle ? AUDIT_IDLE_NS : AUDIT_NS);
+    bool audited = !conn->carrier->ring.recv_cap; /* one-shot recvs lose nothing */
     int parked = 0;
     for (;;) {
         if (conn->held_count > 0) {
@@ -190,11 +228,13 @@ static ssize_t peek_fiber(struct conn *conn, uint64_t deadline_ns, bool idle)
                 return result;
             }
         }
-        conn->reader = fiber_current();
-        conn->resting = idle;
-        parked = idle && conn->send_op == NULL ? fiber_park_idle("recv", deadline_ns)
-                                               : fiber_park("recv", deadline_ns);
-        conn->reader = NULL;
+        bool sooner = !audited && (deadline_ns == 0 || audit_ns < deadline_ns);
+        parked = park_reader(conn, sooner ? audit_ns : deadline_ns, idle);
+        if (sooner && parked == -ETIMEDOUT) {
+            parked = 0;
+            audited = true;
+            audit(conn);
+        }
     }
 }
 

@@ -237,6 +237,21 @@ def abort(server, data):
     connection.reset()
 
 
+@pytest.mark.parametrize("end", ["reset", "half_close"])
+def test_end_right_behind_data_was_lost_by_the_multishot_recv(start, end):
+    """Data and RST or FIN that wake the kernel's poll together: the connection ends all the same, not at its timeout."""
+    for _ in range(8):
+        server = start("--ringspun.carriers=2")
+        for _ in range(150):
+            connection = server.connect()
+            connection.send(b"GET /cur")
+            getattr(connection, end)()
+        deadline = time.monotonic() + 3
+        while server.connection_fibers() > 0 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert server.connection_fibers() == 0
+
+
 @pytest.mark.parametrize("policy", ["true", "false"])
 @pytest.mark.parametrize("storm", STORMS)
 def test_storm_leaves_nothing(start, storm, policy):
