@@ -234,11 +234,6 @@ int sys_processor(void)
     return sched_getcpu();
 }
 
-int sys_process_id(void)
-{
-    return getpid();
-}
-
 void sys_thread_figures(struct sys_thread_figures *figures)
 {
     struct rusage usage;

@@ -121,10 +121,9 @@ uint64_t sys_descriptors_raise(uint64_t *before);
 /* sys_processors - how many sched_getaffinity(2) allows, at least 1. */
 unsigned sys_processors(void);
 
-/* sys_thread_id, sys_processor, sys_process_id - gettid(2), getcpu(2), getpid(2). */
+/* sys_thread_id, sys_processor - gettid(2), getcpu(2). */
 int sys_thread_id(void);
 int sys_processor(void);
-int sys_process_id(void);
 
 /* What the kernel counts for the calling thread. */
 struct sys_thread_figures {

@@ -345,11 +345,6 @@ int sys_processor(void)
     return 0;
 }
 
-int sys_process_id(void)
-{
-    return getpid();
-}
-
 void sys_thread_figures(struct sys_thread_figures *figures)
 {
     *figures = (struct sys_thread_figures){.processor_ns = 0};
