@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/routes.h"
 #include "app/run.h"
+#include "app/servers.h"
 #include "base/log.h"
 #include "fiber/overflow.h"
 #include "ring/monitor.h"
@@ -24,14 +24,11 @@
 #define DESCRIPTORS_RESERVED 64u
 #define CONNECTIONS_MAX 1000000u
 
-/* Standard streams, signals, eventfd, two listeners, one probe; and per carrier a ring and an eventfd. */
-#define DESCRIPTORS_FIXED 10u
+/* Standard streams, signals, eventfd, one probe; the listeners; and per carrier a ring and an eventfd. */
+#define DESCRIPTORS_FIXED 8u
 #define DESCRIPTORS_PER_CARRIER 2u
 
 #define OFFLOAD_THREADS 4
-
-/* Connections that the remote leaves to the app, where an eighth of all is not fewer. */
-#define APP_PLACES 64u
 
 int process_refuse(int code, const char *format, ...)
 {
@@ -56,7 +53,8 @@ static int size_limits(struct process *process, unsigned carrier_count)
 {
     const struct config *config = process->config;
     uint64_t before, limit = sys_descriptors_raise(&before);
-    uint64_t needed = DESCRIPTORS_FIXED + DESCRIPTORS_PER_CARRIER * carrier_count;
+    uint64_t needed =
+        DESCRIPTORS_FIXED + servers_wanted(config) + DESCRIPTORS_PER_CARRIER * carrier_count;
 
     if (limit < needed + 8) {
         return process_refuse(RUN_FAILED,
@@ -143,75 +141,12 @@ static int start_carriers(struct process *process, unsigned count)
     return 0;
 }
 
-static int open_failed(const char *key, int port, int error)
-{
-    switch (error) {
-    case -EADDRINUSE:
-        return process_refuse(RUN_FAILED,
-                              "port %d is already in use: stop what holds it ('ss -ltnp sport = "
-                              ":%d' shows it) or choose another with --%s=PORT",
-                              port, port, key);
-    case -EACCES:
-        return process_refuse(RUN_FAILED,
-                              "no right to bind port %d: choose one above 1023 with --%s=PORT",
-                              port, key);
-    case -EADDRNOTAVAIL:
-        return process_refuse(
-            RUN_FAILED, "server.address is no address of this host ('ip address' shows them)");
-    default:
-        return process_refuse(RUN_FAILED, "cannot listen on port %d (--%s): %s", port, key,
-                              strerrordesc_np(-error));
-    }
-}
-
-static int open_servers(struct process *process)
-{
-    const struct config *config = process->config;
-    struct server_setup setup = {
-        .name = "http",
-        .announce = "ringspun",
-        .port = (uint16_t)config->server_port,
-        .threads = config->virtual_threads ? 0 : (unsigned)config->threads_max,
-        /* A /blocking costs three descriptors in this one process. */
-        .connections_max = process->total.max > 1 ? process->total.max / 2 : 1,
-        .router = &routes_app,
-        .total = &process->total,
-        .carriers = process->carriers,
-        .carrier_count = process->carrier_count,
-        .config = config,
-        .app = &process->app,
-    };
-    int result = server_open(&process->app_server, &setup);
-    if (result < 0) {
-        return open_failed("server.port", config->server_port, result);
-    }
-    process->serves_remote = config->remote_port >= 0;
-    if (!process->serves_remote) {
-        return 0;
-    }
-    setup.name = "remote";
-    setup.announce = "remote";
-    setup.port = (uint16_t)config->remote_port;
-    setup.threads = 0;
-    /* A few places are kept for the app, so that clients of the remote cannot shut it out. */
-    setup.connections_max =
-        process->total.max -
-        (process->total.max / 8 < APP_PLACES ? process->total.max / 8 : APP_PLACES);
-    setup.router = &routes_remote;
-    result = server_open(&process->remote_server, &setup);
-    if (result < 0) {
-        server_close(&process->app_server);
-        return open_failed("remote.port", config->remote_port, result);
-    }
-    return 0;
-}
-
 static int open_remote_calls(struct process *process)
 {
     const struct config *config = process->config;
     char url[96];
     const char *address = config->server_address;
-    int port = process->serves_remote ? process->remote_server.listener.port : 8085;
+    int port = servers_remote_port(process);
 
     if (address == NULL || strcmp(address, "::") == 0 || strcmp(address, "0.0.0.0") == 0) {
         address = "127.0.0.1";
@@ -253,7 +188,7 @@ int process_start(struct process *process)
     if (code != 0) {
         return code;
     }
-    code = open_servers(process);
+    code = servers_open(process);
     if (code != 0) {
         goto undo_carriers;
     }
@@ -270,10 +205,7 @@ int process_start(struct process *process)
 undo_calls:
     client_pool_fini(&process->remote_calls);
 undo_servers:
-    if (process->serves_remote) {
-        server_close(&process->remote_server);
-    }
-    server_close(&process->app_server);
+    servers_close(process);
 undo_carriers:
     process_stop_carriers(process);
     pool_fini(&process->offload);

@@ -6,7 +6,6 @@
 #ifndef APP_PROCESS_H
 #define APP_PROCESS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "app/app.h"
@@ -18,11 +17,13 @@
 #include "io/pool.h"
 #include "ring/carrier.h"
 
+#define SERVERS_MAX 8
+
 enum phase {
     PHASE_SERVING,
     PHASE_LEAVING,         /* readiness says no, all is served */
-    PHASE_DRAINING_APP,    /* app listeners closed */
-    PHASE_DRAINING_REMOTE, /* and the remote's */
+    PHASE_DRAINING_FRONT,  /* all listeners closed but the remote's */
+    PHASE_DRAINING_REMOTE, /* and that one */
     PHASE_DRAINED
 };
 
@@ -34,9 +35,8 @@ struct process {
     struct connection_limit total;
     struct pool offload;
     struct client_pool remote_calls;
-    struct server app_server;
-    struct server remote_server;
-    bool serves_remote;
+    struct server servers[SERVERS_MAX]; /* see servers.h */
+    unsigned server_count;              /* opened */
     int signal_fd;
     enum phase phase;
     uint64_t until_ns; /* of the phase; 0: none */

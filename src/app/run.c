@@ -13,6 +13,7 @@
 
 #include "app/dump.h"
 #include "app/process.h"
+#include "app/servers.h"
 #include "base/log.h"
 #include "ring/monitor.h"
 #include "ring/sys.h"
@@ -26,10 +27,7 @@ static void announce_start(struct process *process, uint64_t began_ns)
                  "spring.threads.virtual.enabled=true",
                  config->threads_max);
     }
-    server_start(&process->app_server);
-    if (process->serves_remote) {
-        server_start(&process->remote_server);
-    }
+    servers_start(process);
     uint64_t took_ms = (sys_clock_ns() - began_ns) / NS_PER_MS;
     uint64_t age_ms = sys_process_age_ns() / NS_PER_MS;
     if (age_ms < took_ms) {
@@ -41,13 +39,13 @@ static void announce_start(struct process *process, uint64_t began_ns)
              took_ms / 1000, took_ms % 1000, age_ms / 1000, age_ms % 1000);
 }
 
-static void begin_app_drain(struct process *process, uint64_t now_ns)
+static void begin_drain(struct process *process, uint64_t now_ns)
 {
     log_info("ringspun", "Commencing graceful shutdown. Waiting for active requests to complete");
     atomic_store(&process->app.life, LIFE_DRAINING);
-    process->phase = PHASE_DRAINING_APP;
+    process->phase = PHASE_DRAINING_FRONT;
     process->until_ns = now_ns + process->config->shutdown_timeout_ns;
-    server_drain(&process->app_server);
+    servers_drain(process, SERVER_FRONT);
 }
 
 /* advance - go on to the next phase as far as the present one is over. */
@@ -55,22 +53,20 @@ static void advance(struct process *process)
 {
     uint64_t now_ns = sys_clock_ns();
     if (process->phase == PHASE_LEAVING && now_ns >= process->until_ns) {
-        begin_app_drain(process, now_ns);
+        begin_drain(process, now_ns);
     }
-    if (process->phase == PHASE_DRAINING_APP && server_is_drained(&process->app_server)) {
+    if (process->phase == PHASE_DRAINING_FRONT && servers_are_drained(process, SERVER_FRONT)) {
         /* Nobody calls the remote any more: its idle connections end, then it does. */
         client_pool_close(&process->remote_calls);
-        process->phase = process->serves_remote ? PHASE_DRAINING_REMOTE : PHASE_DRAINED;
-        if (process->serves_remote) {
-            server_drain(&process->remote_server);
-        }
+        process->phase = PHASE_DRAINING_REMOTE;
+        servers_drain(process, SERVER_REMOTE);
     }
-    if (process->phase == PHASE_DRAINING_REMOTE && server_is_drained(&process->remote_server)) {
+    if (process->phase == PHASE_DRAINING_REMOTE && servers_are_drained(process, SERVER_REMOTE)) {
         process->phase = PHASE_DRAINED;
     }
     if (process->phase == PHASE_DRAINED) {
         log_info("ringspun", "Graceful shutdown complete");
-    } else if (process->phase >= PHASE_DRAINING_APP && now_ns >= process->until_ns) {
+    } else if (process->phase >= PHASE_DRAINING_FRONT && now_ns >= process->until_ns) {
         log_warn("ringspun", "Graceful shutdown aborted with one or more requests still active");
         sys_exit_now(RUN_ENDED);
     }
@@ -121,10 +117,7 @@ static void stop(struct process *process)
     }
     monitor_stop();
     process_stop_carriers(process);
-    server_close(&process->app_server);
-    if (process->serves_remote) {
-        server_close(&process->remote_server);
-    }
+    servers_close(process);
     client_pool_fini(&process->remote_calls);
     pool_fini(&process->offload);
     process_free_carriers(process);

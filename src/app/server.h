@@ -16,7 +16,11 @@
 #include "io/listener.h"
 #include "io/pool.h"
 
+/* When a server is drained: the remote serves until nobody in front of it calls any more. */
+enum server_place { SERVER_FRONT, SERVER_REMOTE };
+
 struct server_setup {
+    enum server_place place;
     const char *name;         /* "http": of its log lines, fibers and threads */
     const char *announce;     /* "ringspun": what the log says has started */
     uint16_t port;            /* 0: a free one */
