@@ -77,6 +77,10 @@ struct http_response {
     bool close; /* the connection ends after this response */
 };
 
+struct http_exchange;
+
+typedef void http_handler(struct http_exchange *exchange);
+
 /*
  * One request and its response on their way through a handler. The same struct
  * is handed to a handler on a fiber and on a platform thread.
@@ -88,9 +92,12 @@ struct http_exchange {
     struct slice params[HTTP_PARAMS_MAX]; /* the {placeholders} of the route, percent-decoded */
     size_t param_count;
     void *context; /* the server's: what its handlers need beside the request */
+    /*
+     * A handler of a ROUTE_PARKS route that sets this answers later: its thread goes
+     * back, and this runs on the connection's fiber, where it may park and responds.
+     */
+    http_handler *later;
 };
-
-typedef void http_handler(struct http_exchange *exchange);
 
 #define HTTP_TYPE_TEXT SLICE("text/plain;charset=UTF-8")
 #define HTTP_TYPE_JSON SLICE("application/json")

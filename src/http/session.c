@@ -231,25 +231,27 @@ static int handle(struct work *work, const struct route *route, struct http_exch
 
     if (pool == NULL && (route->flags & ROUTE_PARKS) == 0) {
         route->handler(exchange);
+        must(exchange->later == NULL);
         return 0;
     }
     int result = flush(work);
     if (result < 0) {
         return result;
     }
+    conn_bind(&session->conn, fiber_current());
     if (pool != NULL) {
         struct handling handling = {.handler = route->handler, .exchange = exchange};
-        conn_bind(&session->conn, fiber_current());
         result = pool_run(pool, run_handling, &handling);
-        conn_bind(&session->conn, NULL);
         if (result < 0 && result != -ECANCELED) {
             http_respond_error(exchange, 503, SLICE("no thread to run the request"), sys_wall_ns());
         }
     } else {
-        conn_bind(&session->conn, fiber_current());
         route->handler(exchange);
-        conn_bind(&session->conn, NULL);
     }
+    if (exchange->later != NULL && !fiber_current()->cancelled) {
+        exchange->later(exchange);
+    }
+    conn_bind(&session->conn, NULL);
     return fiber_current()->cancelled ? -ECANCELED : 0;
 }
 

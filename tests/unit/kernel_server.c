@@ -42,6 +42,11 @@ static void slow(struct http_exchange *exchange)
     http_respond_text(exchange, exchange->params[0]);
 }
 
+static void late(struct http_exchange *exchange)
+{
+    exchange->later = slow;
+}
+
 static void big(struct http_exchange *exchange)
 {
     size_t length = number(exchange->params[0]);
@@ -70,6 +75,7 @@ static void drop(struct http_exchange *exchange)
 static const struct route routes[] = {
     {HTTP_GET, "/quick/{id}", quick, ROUTE_QUICK, NULL},
     {HTTP_GET, "/slow/{ms}", slow, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/late/{ms}", late, ROUTE_PARKS, NULL},
     {HTTP_GET, "/big/{n}", big, ROUTE_QUICK, NULL},
     {HTTP_POST, "/echo", echo, ROUTE_BODY, NULL},
     {HTTP_POST, "/drop", drop, ROUTE_QUICK, NULL},

@@ -5,6 +5,7 @@
  *
  *   GET /quick/{id}     -> id, never waits
  *   GET /slow/{ms}      -> ms, after so many milliseconds
+ *   GET /late/{ms}      -> the same, but holds no thread meanwhile
  *   GET /big/{n}        -> n bytes
  *   POST /echo          -> the body
  *   POST /drop          -> "dropped", does not want the body

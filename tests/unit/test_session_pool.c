@@ -209,12 +209,49 @@ static void test_a_reset_takes_a_handler_that_waits_for_a_thread_off_the_queue(v
     stop_world();
 }
 
+/* With one thread only, all the waits pass side by side, and quick requests meanwhile. */
+static void test_a_handler_that_answers_later_holds_no_thread(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 8; round++) {
+        unsigned all = CLIENTS - 1;
+        start_world(round, 1);
+        answered = 0;
+        for (unsigned i = 0; i < CLIENTS - 1; i++) {
+            clients[i] = kernel_connect(SERVER_PORT);
+            peer_say(clients[i], "GET /late/1000 HTTP/1.1\r\n" HOST "\r\n");
+        }
+        clients[CLIENTS - 1] = kernel_connect(SERVER_PORT);
+        drive_until(pool_rests, NULL);
+        uint64_t began_ns = kernel_now_ns();
+        if (round % 2 == 0) { /* one that goes ends its own wait alone */
+            unsigned left = CLIENTS - 1;
+            peer_reset(clients[0]);
+            drive_until(live_are, &left);
+            assert_int_equal(server.cancelled, 1);
+            all--;
+        }
+        peer_say(clients[CLIENTS - 1], "GET /quick/1 HTTP/1.1\r\n" HOST "\r\n");
+        unsigned one = 1;
+        drive_until(answered_are, &one);
+        assert_int_equal(kernel_now_ns(), began_ns);
+        answered = 0;
+        drive_pass(NS_PER_S - NS_PER_MS);
+        hear();
+        assert_int_equal(answered, 0);
+        drive_pass(2 * NS_PER_MS); /* a fiber's sleep ends on the timer's next tick */
+        drive_until(answered_are, &all);
+        stop_world();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_handlers_wait_for_a_thread_first_come_first_served),
         cmocka_unit_test(test_pipelined_answers_keep_their_order),
         cmocka_unit_test(test_a_reset_ends_the_handlers_wait_and_nobody_elses),
+        cmocka_unit_test(test_a_handler_that_answers_later_holds_no_thread),
         cmocka_unit_test(test_a_reset_takes_a_handler_that_waits_for_a_thread_off_the_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
