@@ -15,6 +15,9 @@ extern const struct router routes_remote; /* remote.port */
 
 http_handler current_thread_handle;   /* current_thread.c */
 http_handler blocking_handle;         /* blocking.c */
+http_handler computational_handle;    /* computational.c */
+http_handler wait_blocking_handle;    /* wait.c */
+http_handler wait_async_handle;       /* wait.c */
 http_handler remote_handle;           /* remote.c */
 http_handler health_handle;           /* health.c */
 http_handler health_liveness_handle;  /* health.c */
