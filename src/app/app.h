@@ -10,6 +10,10 @@
 
 #include "http/client_pool.h"
 
+struct echo;
+
+#define APP_ECHOES_MAX 2
+
 /* How far the process is on its way out. */
 enum life {
     LIFE_UP,
@@ -21,8 +25,10 @@ struct app {
     struct client_pool *remote; /* connections to remote.url */
     uint64_t started_ns;        /* CLOCK_MONOTONIC */
     _Atomic(enum life) life;
-    atomic_uint_fast64_t remote_invocations; /* of /remote/{n} */
-    int wake_fd;                             /* main's eventfd: look whether the drain is over */
+    atomic_uint_fast64_t remote_invocations;   /* of /remote/{n} */
+    const struct echo *echoes[APP_ECHOES_MAX]; /* set once; the first echo_count of them */
+    unsigned echo_count;
+    int wake_fd; /* main's eventfd: look whether the drain is over */
 };
 
 #endif

@@ -200,23 +200,51 @@ static int config_parse_slots(struct config__load *load, struct config *out)
     return 0;
 }
 
-/* What each value alone does not show. */
+/* config_served_port - the port that this key asks to have served; -1 none. */
+static int config_served_port(const struct config *config, const struct config__key *key)
+{
+    int port;
+    if ((config->profiles & key->port_of) == 0) {
+        return -1;
+    }
+    memcpy(&port, (const char *)config + key->offset, sizeof(port));
+    return port;
+}
+
+/* config_origin - where a key's value comes from, for people. */
+static const char *config_origin(struct config__load *load, const struct config__key *key)
+{
+    const struct config__slot *slot = config__slot_of(load, key);
+    return slot->rank != CONFIG__RANK_DEFAULT ? config__source_text(load, slot) : "the defaults";
+}
+
+/* What each value alone does not show: two servers on one port, or no server at all. */
 static int config_check_together(struct config__load *load, const struct config *config)
 {
-    if (config->server_port == 0 || config->server_port != config->remote_port) {
-        return 0;
+    bool served = false;
+    for (size_t i = 0; i < config__key_count; i++) {
+        const struct config__key *one = &config__keys[i];
+        int port = config_served_port(config, one);
+        served = served || port >= 0;
+        for (size_t j = i + 1; port > 0 && j < config__key_count; j++) {
+            const struct config__key *other = &config__keys[j];
+            if (config_served_port(config, other) == port) {
+                return config__refuse(load, CONFIG_EXIT_CONFIG,
+                                      "%s (from %s) and %s (from %s) are both %d; "
+                                      "give one of them another value",
+                                      one->name, config_origin(load, one), other->name,
+                                      config_origin(load, other), port);
+            }
+        }
     }
-    const char *sources[2] = {"server.port", "remote.port"};
-    for (size_t i = 0; i < 2; i++) {
-        const struct config__slot *slot =
-            config__slot_of(load, config__key_find(slice_of(sources[i])));
-        sources[i] =
-            slot->rank != CONFIG__RANK_DEFAULT ? config__source_text(load, slot) : "the defaults";
+    if (!served) {
+        return config__refuse(
+            load, CONFIG_EXIT_CONFIG,
+            "nothing is left to serve: every port of spring.profiles.active "
+            "(from %s) is -1",
+            config_origin(load, config__key_find(SLICE("spring.profiles.active"))));
     }
-    return config__refuse(load, CONFIG_EXIT_CONFIG,
-                          "server.port (from %s) and remote.port (from %s) are both %d; "
-                          "give one of them another value",
-                          sources[0], sources[1], config->server_port);
+    return 0;
 }
 
 /* --help and --version win wherever they stand, whatever else is wrong. */

@@ -23,7 +23,14 @@ enum config_exit { CONFIG_EXIT_FAILURE = 1, CONFIG_EXIT_USAGE = 2, CONFIG_EXIT_C
 
 enum config_action { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION };
 
-enum config_profile { CONFIG_SPRING = 1 << 0 };
+enum config_profile {
+    CONFIG_SPRING = 1 << 0,
+    CONFIG_LOOMYLIN = 1 << 1,
+    CONFIG_ECHO = 1 << 2,
+    CONFIG_ALL = CONFIG_SPRING | CONFIG_LOOMYLIN | CONFIG_ECHO
+};
+
+enum config_threads { CONFIG_FIBERS, CONFIG_PLATFORM };
 
 enum config_shutdown { CONFIG_GRACEFUL, CONFIG_IMMEDIATE };
 
@@ -39,8 +46,12 @@ struct config {
     char *server_address; /* a numeric address; NULL: all addresses */
     int remote_port;      /* 0: a free one; -1: not served here */
     char *remote_url;     /* checked with url_parse; NULL: 127.0.0.1 and the remote port as bound */
+    int loomylin_ports[3]; /* pool of 4, pool of 32, fibers; each 0: a free one, -1: not served */
+    int greeter_port;      /* likewise */
+    int echo_port;         /* likewise */
 
     /* how */
+    enum config_threads echo_threads;
     bool virtual_threads;   /* fibers on server.port, else the platform pool */
     bool threads_max_given; /* has no effect with fibers: to be said in the log */
     int threads_max;        /* platform threads */

@@ -27,16 +27,17 @@ enum config__type {
 struct config__key {
     const char *name;
     enum config__type type;
-    size_t offset;             /* of the field in struct config */
-    int64_t min, max;          /* INTEGER, DURATION, SIZE: in the field's unit, both allowed */
-    const char *choices;       /* CHOICE: names in the order of the enum, '|' between them */
-    const char *fallback;      /* the default as a value; NULL: the field stays 0 */
+    size_t offset;        /* of the field in struct config */
+    int64_t min, max;     /* INTEGER, DURATION, SIZE: in the field's unit, both allowed */
+    uint32_t port_of;     /* INTEGER that is a port: the enum config_profile it is served with */
+    const char *choices;  /* CHOICE: names in the order of the enum, '|' between them */
+    const char *fallback; /* the default as a value; NULL: the field stays 0 */
     const char *fallback_text; /* the default for --help where the value does not say it */
     bool empty_is_default;     /* an empty value is no error */
     const char *meaning;
 };
 
-#define CONFIG__KEY_COUNT_MAX 32
+#define CONFIG__KEY_COUNT_MAX 48
 
 extern const struct config__key config__keys[];
 extern const size_t config__key_count;

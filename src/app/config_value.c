@@ -124,6 +124,26 @@ static int config_parse_choice(struct slice value, const char *choices, unsigned
     }
 }
 
+/* config_profile_of - the bits that a name stands for, 0 when there is no such profile. */
+static uint32_t config_profile_of(struct slice name)
+{
+    static const struct {
+        struct slice name;
+        uint32_t profiles;
+    } known[] = {
+        {SLICE("spring"), CONFIG_SPRING},
+        {SLICE("loomylin"), CONFIG_LOOMYLIN},
+        {SLICE("echo"), CONFIG_ECHO},
+        {SLICE("all"), CONFIG_ALL},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (slice_equal(name, known[i].name)) {
+            return known[i].profiles;
+        }
+    }
+    return 0;
+}
+
 /* A list of names with commas between them, none of them empty. */
 static int config_parse_profiles(struct slice value, uint32_t *out)
 {
@@ -132,10 +152,11 @@ static int config_parse_profiles(struct slice value, uint32_t *out)
         const char *comma = value.length > 0 ? memchr(value.at, ',', value.length) : NULL;
         size_t length = comma != NULL ? (size_t)(comma - value.at) : value.length;
         struct slice name = slice_trim((struct slice){.at = value.at, .length = length});
-        if (!slice_equal(name, SLICE("spring"))) {
+        uint32_t profile = config_profile_of(name);
+        if (profile == 0) {
             return -EINVAL;
         }
-        profiles |= CONFIG_SPRING;
+        profiles |= profile;
         if (comma == NULL) {
             *out = profiles;
             return 0;
@@ -207,7 +228,8 @@ static int config_set_number(struct config *out, const struct config__key *key, 
 
 static_assert(sizeof(enum log_level) == sizeof(unsigned) &&
                   sizeof(enum config_shutdown) == sizeof(unsigned) &&
-                  sizeof(enum config_format) == sizeof(unsigned),
+                  sizeof(enum config_format) == sizeof(unsigned) &&
+                  sizeof(enum config_threads) == sizeof(unsigned),
               "a CHOICE is copied into its enum");
 
 int config__value_set(struct config *out, const struct config__key *key, struct slice value)
@@ -283,7 +305,7 @@ void config__value_expected(const struct config__key *key, char dst[CONFIG__EXPE
         snprintf(dst, CONFIG__EXPECTED_MAX, "one of %s", key->choices);
         return;
     case CONFIG__PROFILES:
-        snprintf(dst, CONFIG__EXPECTED_MAX, "spring, the one profile of this build");
+        snprintf(dst, CONFIG__EXPECTED_MAX, "a list of spring, loomylin and echo, or all");
         return;
     case CONFIG__ADDRESS:
         snprintf(dst, CONFIG__EXPECTED_MAX, "a numeric IPv4 or IPv6 address");

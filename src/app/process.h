@@ -33,6 +33,7 @@ struct process {
     struct carrier *carriers;
     unsigned carrier_count; /* running */
     struct connection_limit total;
+    struct connection_limit front; /* of the servers in front of the remote together */
     struct pool offload;
     struct client_pool remote_calls;
     struct server servers[SERVERS_MAX]; /* see servers.h */

@@ -12,6 +12,7 @@ static const struct route app_routes[] = {
     {HTTP_GET, "/computational", computational_handle, ROUTE_PARKS, NULL},
     {HTTP_GET, "/wait-blocking", wait_blocking_handle, ROUTE_PARKS, NULL},
     {HTTP_GET, "/wait-async", wait_async_handle, ROUTE_PARKS, NULL},
+    {HTTP_GET, "/actuator/echo", echo_report_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},

@@ -10,7 +10,7 @@
 
 #include "http/router.h"
 
-extern const struct router routes_app;    /* server.port */
+extern const struct router routes_app;    /* server.port, loomylin.port.* */
 extern const struct router routes_remote; /* remote.port */
 
 http_handler current_thread_handle;   /* current_thread.c */
@@ -18,6 +18,7 @@ http_handler blocking_handle;         /* blocking.c */
 http_handler computational_handle;    /* computational.c */
 http_handler wait_blocking_handle;    /* wait.c */
 http_handler wait_async_handle;       /* wait.c */
+http_handler echo_report_handle;      /* echo_report.c */
 http_handler remote_handle;           /* remote.c */
 http_handler health_handle;           /* health.c */
 http_handler health_liveness_handle;  /* health.c */

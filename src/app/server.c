@@ -20,39 +20,22 @@ static void wake_main(void *context)
 
 static void on_listener_closed(struct listener *listener)
 {
-    struct service *service = listener->setup.context;
-    wake_main(service->setup.context);
+    wake_main(container_of(listener, struct server, listener)->setup.app);
 }
 
-int server_open(struct server *server, const struct server_setup *setup)
+/* open_http - what answers the connections: sessions, and the pool that runs their handlers. */
+static int open_http(struct server *server)
 {
+    const struct server_setup *setup = &server->setup;
     const struct config *config = setup->config;
     char prefix[POOL_PREFIX_SIZE];
+    int result;
 
-    memset(server, 0, sizeof(*server));
-    server->setup = *setup;
-    server->limit.max = setup->connections_max;
-    struct listener_setup listener = {
-        .name = setup->name,
-        .address = config->server_address,
-        .port = setup->port,
-        .carriers = setup->carriers,
-        .carrier_count = setup->carrier_count,
-        .limits = {setup->total, &server->limit},
-        .serve = service_serve,
-        .refusal = service_refusal,
-        .context = &server->service,
-    };
-    int result = listener_open(&server->listener, &listener);
-    if (result < 0) {
-        return result;
-    }
-    server->listener.on_closed = on_listener_closed;
     if (setup->threads > 0) {
         snprintf(prefix, sizeof(prefix), "%s-%u-exec-", setup->name, server->listener.port);
         result = pool_init(&server->pool, prefix, setup->threads);
         if (result < 0) {
-            goto undo_listener;
+            return result;
         }
     }
     struct service_setup service = {
@@ -70,40 +53,85 @@ int server_open(struct server *server, const struct server_setup *setup)
         .on_ended = wake_main,
     };
     result = service_init(&server->service, &service, server->listener.port);
-    if (result < 0) {
-        goto undo_pool;
-    }
-    return 0;
-
-undo_pool:
-    if (setup->threads > 0) {
+    if (result < 0 && setup->threads > 0) {
         pool_fini(&server->pool);
     }
-undo_listener:
-    listener_fini(&server->listener);
+    return result;
+}
+
+static int open_echo(struct server *server)
+{
+    struct echo_setup echo = {
+        .name = server->setup.name,
+        .greets = server->setup.greets,
+        .platform = server->setup.threads > 0,
+        .live = &server->limit.live,
+        .context = server->setup.app,
+        .carriers = server->setup.carriers,
+        .carrier_count = server->setup.carrier_count,
+        .on_ended = wake_main,
+    };
+    return echo_init(&server->echo, &echo, &server->listener);
+}
+
+int server_open(struct server *server, const struct server_setup *setup)
+{
+    bool http = setup->router != NULL;
+
+    memset(server, 0, sizeof(*server));
+    server->setup = *setup;
+    server->limit.max = setup->connections_max;
+    struct listener_setup listener = {
+        .name = setup->name,
+        .address = setup->config->server_address,
+        .port = setup->port,
+        .carriers = setup->carriers,
+        .carrier_count = setup->carrier_count,
+        .limits = {&server->limit, setup->limits[0], setup->limits[1]},
+        .wakes_one = !http,
+        .serve = http ? service_serve : echo_serve,
+        .refusal = http ? service_refusal : echo_refusal,
+        .context = http ? (void *)&server->service : (void *)&server->echo,
+    };
+    int result = listener_open(&server->listener, &listener);
+    if (result < 0) {
+        return result;
+    }
+    server->listener.on_closed = on_listener_closed;
+    result = http ? open_http(server) : open_echo(server);
+    if (result < 0) {
+        listener_fini(&server->listener);
+    }
     return result;
 }
 
 void server_start(struct server *server)
 {
     const struct server_setup *setup = &server->setup;
+    bool http = setup->router != NULL;
     char policy[64];
     char logger[32];
 
     snprintf(policy, sizeof(policy), "fibers");
-    if (setup->threads > 0) {
+    if (setup->threads > 0 && http) {
         snprintf(policy, sizeof(policy), "at most %u platform threads", setup->threads);
+    } else if (setup->threads > 0) {
+        snprintf(policy, sizeof(policy), "a new platform thread for each connection");
     }
     snprintf(logger, sizeof(logger), "%s.listener", setup->name);
     listener_start(&server->listener);
-    log_info(logger, "%s started on port %u (http), %s, %u carrier%s", setup->announce,
-             server->listener.port, policy, setup->carrier_count,
+    log_info(logger, "%s started on port %u (%s), %s, %u carrier%s", setup->announce,
+             server->listener.port, http ? "http" : "tcp", policy, setup->carrier_count,
              setup->carrier_count == 1 ? "" : "s");
 }
 
 void server_drain(struct server *server)
 {
-    service_drain(&server->service);
+    if (server->setup.router != NULL) {
+        service_drain(&server->service);
+    } else {
+        echo_drain(&server->echo);
+    }
     listener_drain(&server->listener);
 }
 
@@ -115,9 +143,13 @@ bool server_is_drained(struct server *server)
 
 void server_close(struct server *server)
 {
-    if (server->setup.threads > 0) {
-        pool_fini(&server->pool);
+    if (server->setup.router == NULL) {
+        echo_fini(&server->echo);
+    } else {
+        if (server->setup.threads > 0) {
+            pool_fini(&server->pool);
+        }
+        service_fini(&server->service);
     }
-    service_fini(&server->service);
     listener_fini(&server->listener);
 }

@@ -11,6 +11,7 @@
 
 #include "app/app.h"
 #include "app/config.h"
+#include "app/echo.h"
 #include "base/attr.h"
 #include "http/session.h"
 #include "io/listener.h"
@@ -21,13 +22,14 @@ enum server_place { SERVER_FRONT, SERVER_REMOTE };
 
 struct server_setup {
     enum server_place place;
-    const char *name;         /* "http": of its log lines, fibers and threads */
-    const char *announce;     /* "ringspun": what the log says has started */
-    uint16_t port;            /* 0: a free one */
-    unsigned threads;         /* platform threads that run the handlers; 0: fibers do */
-    unsigned connections_max; /* of this port alone */
-    const struct router *router;
-    struct connection_limit *total; /* of all ports together */
+    const char *name;            /* "http": of its log lines, fibers and threads */
+    const char *announce;        /* "ringspun": what the log says has started */
+    uint16_t port;               /* 0: a free one */
+    unsigned threads;            /* platform threads that run the handlers; 0: fibers do */
+    unsigned connections_max;    /* of this port alone */
+    const struct router *router; /* NULL: not HTTP but the echo profile's */
+    bool greets;                 /* then: greets and closes, else echoes */
+    struct connection_limit *limits[LISTENER_LIMITS - 1]; /* that it shares with others */
     struct carrier *carriers;
     unsigned carrier_count;
     const struct config *config;
@@ -36,7 +38,8 @@ struct server_setup {
 
 struct server {
     struct server_setup setup;
-    struct service service;
+    struct service service; /* with a router */
+    struct echo echo;       /* without */
     struct listener listener;
     struct pool pool;
     struct connection_limit limit; /* its own share; .live counts its connections */

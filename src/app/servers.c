@@ -25,15 +25,29 @@ struct row {
     const char *name;
     const char *announce;
     const char *port_key;
-    size_t port_offset; /* an int of struct config; negative: not served */
-    const struct router *router;
+    size_t port_offset;          /* an int of struct config; negative: not served */
+    int threads;                 /* platform threads, THREADS_AS_CONFIGURED, or 0: fibers */
+    const struct router *router; /* NULL: of the echo profile */
+    bool greets;
 };
+
+#define THREADS_AS_CONFIGURED (-1)
 
 static const struct row rows[] = {
     {CONFIG_SPRING, SERVER_FRONT, "http", "ringspun", "server.port",
-     offsetof(struct config, server_port), &routes_app},
+     offsetof(struct config, server_port), THREADS_AS_CONFIGURED, &routes_app, false},
+    {CONFIG_LOOMYLIN, SERVER_FRONT, "http", "loomylin", "loomylin.port.pool4",
+     offsetof(struct config, loomylin_ports[0]), 4, &routes_app, false},
+    {CONFIG_LOOMYLIN, SERVER_FRONT, "http", "loomylin", "loomylin.port.pool32",
+     offsetof(struct config, loomylin_ports[1]), 32, &routes_app, false},
+    {CONFIG_LOOMYLIN, SERVER_FRONT, "http", "loomylin", "loomylin.port.fibers",
+     offsetof(struct config, loomylin_ports[2]), 0, &routes_app, false},
+    {CONFIG_ECHO, SERVER_FRONT, "greeter", "greeter", "echo.port.greeter",
+     offsetof(struct config, greeter_port), THREADS_AS_CONFIGURED, NULL, true},
+    {CONFIG_ECHO, SERVER_FRONT, "echo", "echo", "echo.port.echo",
+     offsetof(struct config, echo_port), THREADS_AS_CONFIGURED, NULL, false},
     {CONFIG_SPRING, SERVER_REMOTE, "remote", "remote", "remote.port",
-     offsetof(struct config, remote_port), &routes_remote},
+     offsetof(struct config, remote_port), 0, &routes_remote, false},
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -82,11 +96,27 @@ static int open_failed(const char *key, int port, int error)
     }
 }
 
-/* share - how many of all connections a server may have. */
-static unsigned share(enum server_place place, unsigned total)
+/* share_out - how many of all connections each kind of server may have. */
+static void share_out(struct process *process)
 {
-    if (place == SERVER_FRONT) {
-        return total > 1 ? total / 2 : 1; /* a /blocking costs three descriptors in this process */
+    const struct config *config = process->config;
+    unsigned total = process->total.max;
+    bool serves_app = false;
+
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        serves_app = serves_app || (rows[i].router == &routes_app && is_wanted(&rows[i], config));
+    }
+    /* A /blocking costs three descriptors in this process: clients that do nothing, be it on an
+     * echo port, must not starve the calls. */
+    process->front.max = serves_app && total > 1 ? total / 2 : total;
+}
+
+/* share_of - and how many one of them. */
+static unsigned share_of(const struct row *row, const struct process *process)
+{
+    unsigned total = process->total.max;
+    if (row->place == SERVER_FRONT) {
+        return process->front.max;
     }
     /* A few places are kept, so that clients of the remote cannot shut the app out. */
     return total - (total / 8 < FRONT_PLACES ? total / 8 : FRONT_PLACES);
@@ -94,41 +124,56 @@ static unsigned share(enum server_place place, unsigned total)
 
 static unsigned threads_of(const struct row *row, const struct config *config)
 {
-    if (row->place == SERVER_REMOTE || config->virtual_threads) {
-        return 0;
+    if (row->threads != THREADS_AS_CONFIGURED) {
+        return (unsigned)row->threads;
     }
-    return (unsigned)config->threads_max;
+    if (row->router == NULL) {
+        return config->echo_threads == CONFIG_PLATFORM;
+    }
+    return config->virtual_threads ? 0 : (unsigned)config->threads_max;
+}
+
+static int open_row(struct process *process, const struct row *row)
+{
+    const struct config *config = process->config;
+    struct server *server = &process->servers[process->server_count];
+    struct server_setup setup = {
+        .place = row->place,
+        .name = row->name,
+        .announce = row->announce,
+        .port = (uint16_t)port_of(row, config),
+        .threads = threads_of(row, config),
+        .connections_max = share_of(row, process),
+        .router = row->router,
+        .greets = row->greets,
+        .limits = {&process->total, row->place == SERVER_FRONT ? &process->front : NULL},
+        .carriers = process->carriers,
+        .carrier_count = process->carrier_count,
+        .config = config,
+        .app = &process->app,
+    };
+    int result = server_open(server, &setup);
+    if (result == 0) {
+        process->server_count++;
+        if (row->router == NULL) {
+            process->app.echoes[process->app.echo_count++] = &server->echo;
+        }
+    }
+    return result;
 }
 
 int servers_open(struct process *process)
 {
     const struct config *config = process->config;
 
+    share_out(process);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct row *row = &rows[i];
-        if (!is_wanted(row, config)) {
-            continue;
-        }
-        struct server_setup setup = {
-            .place = row->place,
-            .name = row->name,
-            .announce = row->announce,
-            .port = (uint16_t)port_of(row, config),
-            .threads = threads_of(row, config),
-            .connections_max = share(row->place, process->total.max),
-            .router = row->router,
-            .total = &process->total,
-            .carriers = process->carriers,
-            .carrier_count = process->carrier_count,
-            .config = config,
-            .app = &process->app,
-        };
-        int result = server_open(&process->servers[process->server_count], &setup);
+        int result = is_wanted(row, config) ? open_row(process, row) : 0;
         if (result < 0) {
             servers_close(process);
             return open_failed(row->port_key, port_of(row, config), result);
         }
-        process->server_count++;
     }
     return 0;
 }

@@ -31,10 +31,7 @@
 
 static bool limit_take(struct connection_limit *limit)
 {
-    if (limit == NULL) {
-        return true;
-    }
-    if (atomic_fetch_add(&limit->live, 1) < limit->max) {
+    if (limit == NULL || atomic_fetch_add(&limit->live, 1) < limit->max) {
         return true;
     }
     atomic_fetch_sub(&limit->live, 1);
@@ -50,20 +47,22 @@ static void limit_give(struct connection_limit *limit)
 
 static bool admit(struct listener *listener)
 {
-    if (!limit_take(listener->setup.limits[0])) {
-        return false;
-    }
-    if (!limit_take(listener->setup.limits[1])) {
-        limit_give(listener->setup.limits[0]);
-        return false;
+    for (int i = 0; i < LISTENER_LIMITS; i++) {
+        if (!limit_take(listener->setup.limits[i])) {
+            while (i > 0) {
+                limit_give(listener->setup.limits[--i]);
+            }
+            return false;
+        }
     }
     return true;
 }
 
 static void give_places(struct listener *listener)
 {
-    limit_give(listener->setup.limits[0]);
-    limit_give(listener->setup.limits[1]);
+    for (int i = 0; i < LISTENER_LIMITS; i++) {
+        limit_give(listener->setup.limits[i]);
+    }
 }
 
 void listener_release(struct listener *listener)
@@ -248,7 +247,9 @@ static void complain(struct acceptor *acceptor, int error)
 /* accept_some - take at most a turn's worth. Returns 0 when there may be more, -EAGAIN when the queue is empty. */
 static int accept_some(struct acceptor *acceptor)
 {
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    /* With one, the connection is served before the next is looked for. */
+    int count = acceptor->listener->setup.wakes_one ? 1 : ACCEPTS_PER_TURN;
+    for (int i = 0; i < count; i++) {
         int fd = sys_accept(acceptor->listener->fd);
         if (fd >= 0) {
             place(acceptor, fd);
@@ -291,9 +292,12 @@ static void wait_ready(struct acceptor *acceptor)
 {
     acceptor->ready = false;
     if (acceptor->poll_op == NULL) {
-        acceptor->poll_op =
-            op_poll_arm(&acceptor->carrier->ops, acceptor->listener->fd, POLLIN,
-                        (struct op_target){.deliver = deliver_poll, .owner = acceptor});
+        struct op_target target = {.deliver = deliver_poll, .owner = acceptor};
+        struct ops *ops = &acceptor->carrier->ops;
+        int fd = acceptor->listener->fd;
+        acceptor->poll_op = acceptor->listener->setup.wakes_one
+                                ? op_poll_one_arm(ops, fd, POLLIN, target)
+                                : op_poll_arm(ops, fd, POLLIN, target);
         if (acceptor->poll_op == NULL) {
             (void)sleep_for(SHORTAGE_WAIT_NS);
             return;

@@ -23,6 +23,7 @@
 #include "ring/carrier.h"
 
 #define CARRIERS_MAX 256u
+#define LISTENER_LIMITS 3
 
 /* Connections that may live at the same time; several listeners may share one. */
 struct connection_limit {
@@ -36,9 +37,15 @@ struct listener_setup {
     const char *name;    /* for logs: "http" */
     const char *address; /* numeric, or NULL for all */
     uint16_t port;       /* 0: a free one */
+    /*
+     * A connection wakes one carrier instead of all. Cheaper where connections are
+     * short, but a lone one then waits for that carrier if a fiber holds it.
+     */
+    bool wakes_one;
     struct carrier *carriers;
     unsigned carrier_count;
-    struct connection_limit *limits[2]; /* each connection counts in both; the second may be NULL */
+    /* each connection counts in all of them; unused ones are NULL */
+    struct connection_limit *limits[LISTENER_LIMITS];
     /*
      * serve - take over fd on the calling carrier: spawn its fiber. It must call
      * listener_release when the connection has ended. Called on a fiber, must not park.

@@ -8,6 +8,7 @@
 #include "ring/op.h"
 
 #include <errno.h>
+#include <sys/epoll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,6 +265,18 @@ struct op *op_poll_arm(struct ops *ops, int fd, unsigned events, struct op_targe
     }
     struct io_uring_sqe *sqe = ring_sqe(ops->ring);
     io_uring_prep_poll_multishot(sqe, fd, events);
+    submit_as(sqe, op);
+    return op;
+}
+
+struct op *op_poll_one_arm(struct ops *ops, int fd, unsigned events, struct op_target target)
+{
+    struct op *op = record_take(ops, target);
+    if (op == NULL) {
+        return NULL;
+    }
+    struct io_uring_sqe *sqe = ring_sqe(ops->ring);
+    io_uring_prep_poll_add(sqe, fd, events | EPOLLEXCLUSIVE);
     submit_as(sqe, op);
     return op;
 }

@@ -124,6 +124,13 @@ struct op *op_send_arm(struct ops *ops, int fd, struct op_bytes bytes, struct op
 /* op_poll_arm - multishot poll: an event each time fd becomes ready (not while it stays so). */
 struct op *op_poll_arm(struct ops *ops, int fd, unsigned events, struct op_target target);
 
+/*
+ * op_poll_one_arm - poll once, and of all who wait so for fd wake only one at a time.
+ *
+ * Source   EPOLLEXCLUSIVE in epoll_ctl(2); io_poll_parse_events in the kernel's poll.c keeps it
+ */
+struct op *op_poll_one_arm(struct ops *ops, int fd, unsigned events, struct op_target target);
+
 /* op_read_arm - one read(2) of an eventfd. */
 struct op *op_read_arm(struct ops *ops, int fd, uint64_t *count, struct op_target target);
 

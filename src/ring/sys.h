@@ -68,6 +68,13 @@ ssize_t sys_recv(int fd, void *dst, size_t capacity);
 ssize_t sys_peek(int fd, void *dst, size_t capacity);
 ssize_t sys_send(int fd, const void *src, size_t length);
 
+/* sys_send_last - a few bytes with nothing behind them: they may wait for the SHUT_WR that must follow and leave with its FIN. */
+ssize_t sys_send_last(int fd, const void *src, size_t length);
+
+/* sys_recv_wait / sys_send_wait - block the thread; recv until some bytes have come, send until all are taken. */
+ssize_t sys_recv_wait(int fd, void *dst, size_t capacity);
+int sys_send_wait(int fd, const void *src, size_t length);
+
 /* sys_poll - blocks the thread until fd is ready for events (poll(2)) or deadline_ns (0: none). Returns the events; 0 at the deadline. */
 int sys_poll(int fd, short events, uint64_t deadline_ns);
 

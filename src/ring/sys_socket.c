@@ -172,13 +172,42 @@ ssize_t sys_peek(int fd, void *dst, size_t capacity)
     return receive(fd, dst, capacity, MSG_DONTWAIT | MSG_PEEK);
 }
 
-ssize_t sys_send(int fd, const void *src, size_t length)
+static ssize_t send_some(int fd, const void *src, size_t length, int flags)
 {
     ssize_t sent;
     do {
-        sent = send(fd, src, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent = send(fd, src, length, flags | MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     return sent < 0 ? -errno : sent;
+}
+
+ssize_t sys_send(int fd, const void *src, size_t length)
+{
+    return send_some(fd, src, length, MSG_DONTWAIT);
+}
+
+ssize_t sys_send_last(int fd, const void *src, size_t length)
+{
+    return send_some(fd, src, length, MSG_DONTWAIT | MSG_MORE);
+}
+
+ssize_t sys_recv_wait(int fd, void *dst, size_t capacity)
+{
+    return receive(fd, dst, capacity, 0);
+}
+
+int sys_send_wait(int fd, const void *src, size_t length)
+{
+    const char *at = src;
+    while (length > 0) {
+        ssize_t sent = send_some(fd, at, length, 0);
+        if (sent < 0) {
+            return (int)sent;
+        }
+        at += sent;
+        length -= (size_t)sent;
+    }
+    return 0;
 }
 
 void sys_shutdown(int fd, int how)

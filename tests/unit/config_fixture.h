@@ -28,7 +28,7 @@ struct fake_file {
 
 #define FILES_MAX 4
 static struct fake_file files[FILES_MAX];
-static const char *arguments[8];
+static const char *arguments[10];
 static const char *environment[8];
 
 static struct config config;

@@ -168,7 +168,7 @@ void kernel_name(const char *host, const char *address, int error);
 void kernel_resolver_hold(bool hold);
 unsigned kernel_resolutions(void);
 
-/* kernel_blocked_threads - platform threads waiting in sys_poll, sys_sleep_until, sys_resolve. */
+/* kernel_blocked_threads - platform threads waiting in sys_poll, sys_recv_wait, sys_sleep_until and the like. */
 unsigned kernel_blocked_threads(void);
 
 /* ------------------------------------------------------------ the carriers (kernel_drive.c) */

@@ -159,6 +159,42 @@ ssize_t sys_send(int fd, const void *src, size_t length)
     return sent;
 }
 
+ssize_t sys_send_last(int fd, const void *src, size_t length)
+{
+    return sys_send(fd, src, length);
+}
+
+ssize_t sys_recv_wait(int fd, void *dst, size_t capacity)
+{
+    kernel__lock();
+    struct kernel_file *file = kernel__file_at(fd);
+    ssize_t got;
+    while ((got = kernel__recv(file, dst, capacity, false)) == -EAGAIN) {
+        kernel__wait();
+    }
+    kernel__unlock();
+    return got;
+}
+
+int sys_send_wait(int fd, const void *src, size_t length)
+{
+    const char *at = src;
+    ssize_t sent = 0;
+    kernel__lock();
+    struct kernel_file *file = kernel__file_at(fd);
+    while (length > 0 && (sent >= 0 || sent == -EAGAIN)) {
+        sent = kernel__send(file, at, length);
+        if (sent > 0) {
+            at += sent;
+            length -= (size_t)sent;
+        } else if (sent == -EAGAIN) {
+            kernel__wait();
+        }
+    }
+    kernel__unlock();
+    return sent < 0 ? (int)sent : 0;
+}
+
 int sys_poll(int fd, short events, uint64_t deadline_ns)
 {
     unsigned asked = (unsigned)(unsigned short)events | POLLERR | POLLHUP;

@@ -30,6 +30,12 @@ static void the_defaults_are_those_of_the_table(void **state)
     assert_null(config.server_address);
     assert_int_equal(config.remote_port, 8085);
     assert_null(config.remote_url);
+    assert_int_equal(config.loomylin_ports[0], 7000);
+    assert_int_equal(config.loomylin_ports[1], 7001);
+    assert_int_equal(config.loomylin_ports[2], 7002);
+    assert_int_equal(config.greeter_port, 10000);
+    assert_int_equal(config.echo_port, 10007);
+    assert_int_equal(config.echo_threads, CONFIG_FIBERS);
     assert_true(config.virtual_threads);
     assert_false(config.threads_max_given);
     assert_int_equal(config.threads_max, 200);
@@ -185,6 +191,17 @@ static void values_are_read_in_all_their_forms(void **state)
         CASE("--logging.structured.format.console=json", log_format, CONFIG_JSON),
         CASE("--logging.structured.format.console=", log_format, CONFIG_TEXT),
         CASE("--spring.profiles.active=spring, spring", profiles, CONFIG_SPRING),
+        CASE("--spring.profiles.active=loomylin", profiles, CONFIG_LOOMYLIN),
+        CASE("--spring.profiles.active=echo,spring", profiles, CONFIG_SPRING | CONFIG_ECHO),
+        CASE("--spring.profiles.active=all", profiles,
+             CONFIG_SPRING | CONFIG_LOOMYLIN | CONFIG_ECHO),
+        CASE("--spring.profiles.active=all,echo", profiles, CONFIG_ALL),
+        CASE("--loomylin.port.pool4=1", loomylin_ports[0], 1),
+        CASE("--loomylin.port.pool32=0", loomylin_ports[1], 0),
+        CASE("--loomylin.port.fibers=-1", loomylin_ports[2], UINT32_MAX),
+        CASE("--echo.port.greeter=2", greeter_port, 2),
+        CASE("--echo.port.echo=3", echo_port, 3),
+        CASE("--echo.threads=Platform", echo_threads, CONFIG_PLATFORM),
         CASE("--ringspun.carriers=256", carriers, 256),
         CASE("--server.tomcat.max-connections=1000000", max_connections, 1000000),
 #undef CASE

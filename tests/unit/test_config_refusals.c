@@ -126,14 +126,21 @@ static void bad_arguments_are_told_apart(void **state)
         {"--remote.url=https://remote", 78,
          "bad value \"https://remote\" for remote.url from the "
          "command line: expected http://host[:port][/path]"},
-        {"--spring.profiles.active=loomylin", 78,
-         "bad value \"loomylin\" for spring.profiles.active from the command line: expected "
-         "spring, "
-         "the one profile of this build"},
+        {"--spring.profiles.active=loom", 78,
+         "bad value \"loom\" for spring.profiles.active from the command line: expected a list of "
+         "spring, loomylin and echo, or all"},
         {"--spring.profiles.active=spring,", 78,
-         "bad value \"spring,\" for spring.profiles.active from the command line: expected spring, "
-         "the "
-         "one profile of this build"},
+         "bad value \"spring,\" for spring.profiles.active from the command line: expected a list "
+         "of spring, loomylin and echo, or all"},
+        {"--spring.profiles.active=spring echo", 78,
+         "bad value \"spring echo\" for spring.profiles.active from the command line: expected a "
+         "list of spring, loomylin and echo, or all"},
+        {"--echo.threads=virtual", 78,
+         "bad value \"virtual\" for echo.threads from the command line: expected one of "
+         "fibers|platform"},
+        {"--loomylin.port.pool4=-2", 78,
+         "bad value \"-2\" for loomylin.port.pool4 from the command line: expected a whole number "
+         "from -1 to 65535"},
         {"--spring.config.location=", 78,
          "bad value \"\" for spring.config.location from the command "
          "line: expected the name of a file"},
@@ -184,10 +191,10 @@ static void bad_files_are_named_with_the_place(void **state)
         {"{\"server\":{\"x\":{}}}", 0,
          "unknown key \"server.x\" (value \"{}\") from ./application.json, line 1 column 16; the "
          "nearest known key is server.port"},
-        {"{\"spring.profiles.active\":[\"spring\",\"echo\"]}", 0,
-         "bad value \"spring,echo\" for spring.profiles.active from ./application.json, line 1 "
+        {"{\"spring.profiles.active\":[\"spring\",\"ecoh\"]}", 0,
+         "bad value \"spring,ecoh\" for spring.profiles.active from ./application.json, line 1 "
          "column "
-         "37: expected spring, the one profile of this build"},
+         "37: expected a list of spring, loomylin and echo, or all"},
         {"{\"server.port\":8080.5}", 0,
          "bad value \"8080.5\" for server.port from ./application.json, line 1 column 16: expected "
          "a "
@@ -258,6 +265,48 @@ static void the_environment_is_shared_with_others(void **state)
         "28: it says what is read and must come from the environment or the command line");
 }
 
+/* Two servers on one port, also across profiles; but not a port that no profile serves, nor 0 or -1 twice. */
+static void two_servers_on_one_port_are_refused(void **state)
+{
+    (void)state;
+    clear();
+    arguments[1] = "--spring.profiles.active=all";
+    arguments[2] = "--echo.port.echo=8080";
+    assert_refused(CONFIG_EXIT_CONFIG,
+                   "server.port (from the defaults) and echo.port.echo (from the command line) are "
+                   "both 8080; give one of them another value");
+    clear();
+    arguments[1] = "--spring.profiles.active=loomylin";
+    arguments[2] = "--loomylin.port.fibers=7000";
+    assert_refused(CONFIG_EXIT_CONFIG,
+                   "loomylin.port.pool4 (from the defaults) and loomylin.port.fibers (from the "
+                   "command line) are both 7000; give one of them another value");
+    clear();
+    arguments[1] = "--echo.port.echo=8080";
+    load_good();
+    config_fini(&config);
+    clear();
+    arguments[1] = "--spring.profiles.active=all";
+    arguments[2] = "--echo.port.echo=-1";
+    arguments[3] = "--echo.port.greeter=-1";
+    arguments[4] = "--loomylin.port.pool4=0";
+    arguments[5] = "--loomylin.port.pool32=0";
+    load_good();
+    config_fini(&config);
+}
+
+static void nothing_to_serve_is_refused(void **state)
+{
+    (void)state;
+    clear();
+    arguments[1] = "--spring.profiles.active=echo";
+    arguments[2] = "--echo.port.echo=-1";
+    arguments[3] = "--echo.port.greeter=-1";
+    assert_refused(CONFIG_EXIT_CONFIG,
+                   "nothing is left to serve: every port of spring.profiles.active (from the "
+                   "command line) is -1");
+}
+
 static void a_long_list_is_refused(void **state)
 {
     (void)state;
@@ -300,6 +349,8 @@ int main(void)
         cmocka_unit_test(bad_files_are_named_with_the_place),
         cmocka_unit_test(the_environment_is_shared_with_others),
         cmocka_unit_test(a_long_list_is_refused),
+        cmocka_unit_test(two_servers_on_one_port_are_refused),
+        cmocka_unit_test(nothing_to_serve_is_refused),
         cmocka_unit_test(messages_are_one_line_whatever_is_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
