@@ -32,5 +32,8 @@ uint64_t echo_wait_average_ns(const struct echo_wait *wait)
     uint64_t first_ns = atomic_load_explicit(&wait->first_ns, memory_order_relaxed);
     uint64_t last_ns = atomic_load_explicit(&wait->last_ns, memory_order_relaxed);
 
-    return connections < 2 || last_ns < first_ns ? 0 : (last_ns - first_ns) / (connections - 1);
+    if (connections < 2 || first_ns == 0 || last_ns < first_ns) {
+        return 0; /* the first may be being noted just now */
+    }
+    return (last_ns - first_ns) / (connections - 1);
 }
