@@ -151,6 +151,29 @@ def test_thousands_one_after_the_other_leave_nothing_behind(start, kind):
     assert echo.figures("greeter")["connections"] == 5000
 
 
+def voluntary_switches(pid):
+    """Of the carriers: how often each went to sleep."""
+    counts = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as status:
+            text = status.read()
+        if text.startswith("Name:\tcarrier-"):
+            counts.append(int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", text).group(1)))
+    return counts
+
+
+@pytest.mark.figures
+def test_a_connection_wakes_one_carrier_and_they_take_turns(start):
+    """Two carriers, 1000 clients one after the other: hardly more than 1000 wake-ups, and both work."""
+    echo = start_echo(start, "--ringspun.carriers=2")
+    before = voluntary_switches(echo.server.pid)
+    for _ in range(1000):
+        greeted(echo.greeter)
+    woken = [now - then for now, then in zip(voluntary_switches(echo.server.pid), before)]
+    assert sum(woken) <= 1300, woken
+    assert min(woken) >= 200, woken
+
+
 # The figures
 
 def test_the_wait_to_accept_is_told_every_1000_connections(start):
