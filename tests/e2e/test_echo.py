@@ -14,6 +14,7 @@ import time
 import pytest
 
 import procfs
+from server import BINARY, SANITIZED
 from wire import Connection, fetch
 
 GREETING = b"[echo] Hello World\n"
@@ -147,7 +148,7 @@ def test_thousands_one_after_the_other_leave_nothing_behind(start, kind):
     echo.server.settle(fds)
     time.sleep(0.1)
     assert echo.threads() < 20
-    assert procfs.rss_kib(echo.server.pid) < rss + 1000
+    assert SANITIZED or procfs.rss_kib(echo.server.pid) < rss + 1000
     assert echo.figures("greeter")["connections"] == 5000
 
 
@@ -280,7 +281,7 @@ def test_a_client_that_does_not_read_is_slowed_down_and_costs_no_memory(both):
             while sent < len(data):
                 sent += connection.sock.send(data[sent:sent + 65536])
         assert sent < len(data)
-        assert procfs.rss_kib(both.server.pid) < before + 500
+        assert SANITIZED or procfs.rss_kib(both.server.pid) < before + 500
         assert greeted(both.greeter) == GREETING
         connection.sock.settimeout(20)
         connection.half_close()
@@ -329,7 +330,7 @@ def test_a_connection_that_gets_no_thread_is_closed_and_told_once(start, tmp_pat
     """RLIMIT_NPROC: clients beyond it get an end, those before it go on, and later ones are served again."""
     user = pwd.getpwnam("games")
     binary = tmp_path / "ringspun"
-    binary.write_bytes(procfs_binary())
+    binary.write_bytes(BINARY.read_bytes())
     binary.chmod(0o755)
     for directory in [tmp_path, *tmp_path.parents]:
         if directory.stat().st_uid == os.geteuid() and str(directory).startswith("/tmp/"):
@@ -354,11 +355,6 @@ def test_a_connection_that_gets_no_thread_is_closed_and_told_once(start, tmp_pat
     echo.settle("echo")
     time.sleep(0.2)
     assert exchange(echo.echo, b"again", (5,)) == b"again"
-
-
-def procfs_binary():
-    import server  # pylint: disable=import-outside-toplevel
-    return server.BINARY.read_bytes()
 
 
 # Limits and the end
@@ -459,6 +455,8 @@ def test_a_client_that_does_not_read_holds_up_the_end_only_as_long_as_allowed(st
         began = time.monotonic()
         echo.server.signal(signal.SIGTERM)
         assert echo.server.wait(5) == 0
-        assert 0.9 < time.monotonic() - began < 3
-    assert "Graceful shutdown aborted" in echo.server.log
+        assert time.monotonic() - began < 3
+        # A thread that finds room for what the socket had received is done with it; a fiber waits for the client.
+        assert kind == "platform" or time.monotonic() - began > 0.9
+    assert kind == "platform" or "Graceful shutdown aborted" in echo.server.log
     echo.server.stop()
