@@ -99,7 +99,7 @@ static int guard_by_mprotect(struct guard *guard, char *low, size_t size)
     return 0;
 }
 
-static bool markers_work(void)
+bool guard_markers_work(void)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -113,7 +113,7 @@ static bool markers_work(void)
 
 void guard_init(struct guard *guard, bool force_mprotect)
 {
-    *guard = (struct guard){.markers = !force_mprotect && markers_work()};
+    *guard = (struct guard){.markers = !force_mprotect && guard_markers_work()};
     if (!guard->markers) {
         use_mprotect(guard);
     }

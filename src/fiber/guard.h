@@ -20,6 +20,9 @@ struct guard {
     size_t mappings; /* that the mprotect guards of this one have taken */
 };
 
+/* guard_markers_work - does this kernel take a MADV_GUARD_INSTALL? Tried on a page. */
+bool guard_markers_work(void);
+
 /*
  * guard_init - probe what the kernel has. The fallback is logged, once in the
  * process, with the number of fibers that it allows.
