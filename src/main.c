@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "app/config.h"
+#include "app/doctor.h"
+#include "app/healthcheck.h"
 #include "app/run.h"
 #include "app/version.h"
 #include "ring/sys.h"
@@ -46,6 +48,12 @@ int main(int argument_count, char **arguments)
         break;
     case CONFIG_VERSION:
         code = print_version();
+        break;
+    case CONFIG_DOCTOR:
+        code = doctor(&config);
+        break;
+    case CONFIG_HEALTHCHECK:
+        code = healthcheck(&config);
         break;
     default: {
         struct log_setup log = {.level = config.log_level,

@@ -109,6 +109,10 @@ static int config_read_switch(struct config__load *load, struct slice argument, 
 
 static int config_read_argument(struct config__load *load, struct slice argument)
 {
+    int taken = config__command_option(load, argument);
+    if (taken != 0) {
+        return taken < 0 ? taken : 0;
+    }
     const char *equals = memchr(argument.at, '=', argument.length);
     bool dashes = slice_starts_with(argument, SLICE("--"));
     if (!dashes || argument.length == 2 || argument.at[2] == '=') {
@@ -264,8 +268,9 @@ static enum config_action config_find_action(const struct config_sources *source
 static int config_read_sources(struct config__load *load)
 {
     const struct config_sources *sources = load->sources;
-    int result = 0;
-    for (int i = 1; i < sources->argument_count && result == 0; i++) {
+    int result = config__command_find(load, &load->out->action);
+    for (int i = load->out->action == CONFIG_RUN ? 1 : 2;
+         i < sources->argument_count && result == 0; i++) {
         result = config_read_argument(load, slice_of(sources->arguments[i]));
     }
     for (size_t i = 0; sources->environment[i] != NULL && result == 0; i++) {
@@ -288,7 +293,7 @@ int config_load(struct config *out, const struct config_sources *sources,
     if (out->action != CONFIG_RUN) {
         return 0;
     }
-    struct config__load load = {.sources = sources, .error = error};
+    struct config__load load = {.sources = sources, .error = error, .out = out};
     arena_init(&load.arena, NULL, 0, CONFIG_ARENA_MAX);
     int result = config_read_sources(&load);
     if (result == 0) {
@@ -312,6 +317,8 @@ void config_fini(struct config *config)
 {
     free(config->server_address);
     free(config->remote_url);
+    free(config->health_url);
+    config->health_url = NULL;
     config->server_address = NULL;
     config->remote_url = NULL;
 }

@@ -21,7 +21,7 @@
 /* What a failed config_load tells the shell. */
 enum config_exit { CONFIG_EXIT_FAILURE = 1, CONFIG_EXIT_USAGE = 2, CONFIG_EXIT_CONFIG = 78 };
 
-enum config_action { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION };
+enum config_action { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_DOCTOR, CONFIG_HEALTHCHECK };
 
 enum config_profile {
     CONFIG_SPRING = 1 << 0,
@@ -39,6 +39,10 @@ enum config_format { CONFIG_TEXT, CONFIG_JSON };
 /* Typed values; the keys they belong to are in config_keys.c. Strings are owned by the config. */
 struct config {
     enum config_action action; /* with HELP and VERSION nothing else is set */
+
+    /* of a command, not of the server */
+    bool doctor_json; /* doctor --json */
+    char *health_url; /* healthcheck --url=URL, checked with url_parse; NULL: from server.port */
 
     /* what is served, and where */
     uint32_t profiles;    /* of enum config_profile, at least one */

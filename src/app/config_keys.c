@@ -222,6 +222,12 @@ static size_t config_distance(const struct config_relaxed *a, const struct confi
     return row[b->length];
 }
 
+size_t config__distance(struct slice a, struct slice b)
+{
+    struct config_relaxed first = config_relax(a), second = config_relax(b);
+    return config_distance(&first, &second);
+}
+
 const struct config__key *config__key_nearest(struct slice name)
 {
     struct config_relaxed wanted = config_relax(name);

@@ -63,4 +63,7 @@ bool config__key_is_group(struct slice name);
  */
 const struct config__key *config__key_nearest(struct slice name);
 
+/* config__distance - the edits that turn one name into the other, after relaxing both. */
+size_t config__distance(struct slice a, struct slice b);
+
 #endif

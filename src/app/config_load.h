@@ -40,6 +40,7 @@ struct config__slot {
 struct config__load {
     const struct config_sources *sources;
     struct config_error *error;
+    struct config *out;                               /* being filled; its action is known */
     struct arena arena;                               /* all text, until the end of config_load */
     struct config__slot slots[CONFIG__KEY_COUNT_MAX]; /* as config__keys */
 };
@@ -63,6 +64,27 @@ int config__refuse(struct config__load *load, int exit_code, const char *format,
 /* config__refuse_unknown - the same, for a key that is none; offered is its value and source. */
 int config__refuse_unknown(struct config__load *load, struct slice name,
                            const struct config__slot *offered) WARN_UNUSED;
+
+/*
+ * config__command_find - what the first argument asks for: CONFIG_RUN unless it is
+ * a word, which must be a command.
+ *
+ * Returns  0 and the action; -EINVAL an unknown word: the error names the nearest command
+ */
+int config__command_find(struct config__load *load, enum config_action *action) WARN_UNUSED;
+
+/*
+ * config__command_option - take an argument that belongs to the command, not to a key.
+ *
+ * Returns  1 taken; 0 it is none of the command's; -EINVAL; -ENOMEM
+ */
+int config__command_option(struct config__load *load, struct slice argument) WARN_UNUSED;
+
+/*
+ * config__command_text - what --help says of the n-th command, from 0: its usage and
+ * its meaning. Returns false behind the last.
+ */
+bool config__command_text(size_t n, const char **usage, const char **meaning);
 
 /* config__load_json - offer what SPRING_APPLICATION_JSON holds, if it is set. */
 int config__load_json(struct config__load *load) WARN_UNUSED;

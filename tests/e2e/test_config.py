@@ -217,11 +217,17 @@ def test_file_that_is_not_there_is_refused(tmp_path):
 # The command line
 
 @pytest.mark.parametrize("args", [
-    ("nonsense",), ("-x",), ("--",), ("--server.port",), ("doctor", "x", "y")], ids=" ".join)
+    ("nonsense",), ("-x",), ("--",), ("--server.port",), ("doctor", "x", "y"), ("--server.port=1", "doctor")], ids=" ".join)
 def test_bad_usage_is_exit_2(args):
     """One line, and the way to the help."""
     line = refused(*args, code=2)
     assert "--help" in line
+
+
+def test_unknown_command_names_the_nearest():
+    """A slip of the finger does not start a server."""
+    assert "nearest is healthcheck" in refused("healtchek", code=2)
+    assert "nearest is doctor" in refused("docter", "--server.port=0", code=2)
 
 
 def test_help_lists_every_key_with_its_default():

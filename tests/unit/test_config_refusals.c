@@ -40,7 +40,7 @@ static void bad_arguments_are_told_apart(void **state)
         int exit_code;
         const char *text;
     } cases[] = {
-        {"foo", 2, "argument \"foo\" is not of the form --key=value (see --help)"},
+        {"foo", 2, "unknown command \"foo\"; the nearest is doctor (see --help)"},
         {"", 2, "argument \"\" is not of the form --key=value (see --help)"},
         {"-x", 2, "argument \"-x\" is not of the form --key=value (see --help)"},
         {"-server.port=80", 2,
