@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "app/run.h"
+#include "app/servers.h"
 #include "base/must.h"
 #include "io/listener.h"
 #include "ring/sys.h"
@@ -28,6 +29,7 @@ int doctor(const struct config *config)
     int code = RUN_FAILED;
     struct doctor_plan plan = {
         .carriers = carriers_of(config),
+        .listeners = servers_wanted(config),
         .threads = config->virtual_threads ? 0 : (unsigned)config->threads_max,
         .stack_bytes = config->stack_bytes,
         .max_connections = (uint64_t)config->max_connections,

@@ -84,6 +84,7 @@ struct doctor_host {
 /* What the configuration asks of the host. */
 struct doctor_plan {
     unsigned carriers;
+    unsigned listeners;
     unsigned threads; /* of the platform pools; 0 with fibers */
     uint64_t stack_bytes;
     uint64_t max_connections; /* 0: from the descriptor limit */
@@ -153,9 +154,6 @@ void doctor_host_read(struct doctor_host *host, config_read_file *read_file);
 /* doctor_judge - what each limit allows, what binds first, what is a warning. Pure. */
 void doctor_judge(struct doctor_report *report, const struct doctor_host *host,
                   const struct doctor_plan *plan);
-
-/* doctor_connections - of a descriptor limit: as the server counts. Pure. */
-uint64_t doctor_connections(uint64_t descriptors, unsigned carriers);
 
 /*
  * doctor_table, doctor_json - the report as text: lines of at most 120 columns; one object.

@@ -3,18 +3,14 @@
  * doctor_limits.c - the rows about io_uring, descriptors and memory. Pure. Called by
  * doctor_judge.c.
  *
- * The numbers that the server keeps for itself are those of process.c and fiber/guard.c.
+ * The numbers that the server keeps for itself are those of limits.c and fiber/guard.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "app/doctor_parts.h"
-
-/* As process.c counts descriptors. */
-#define DESCRIPTORS_RESERVED 64u
-#define DESCRIPTORS_FIXED 10u
-#define DESCRIPTORS_PER_CARRIER 2u
+#include "app/limits.h"
 
 /* As fiber/guard.c does mappings. */
 #define MAPPINGS_RESERVE 1024u
@@ -123,19 +119,13 @@ void doctor__judge_locked(struct doctor_report *report, const struct doctor_host
 
 /* ---------------------------------------------------------------- files */
 
-uint64_t doctor_connections(uint64_t descriptors, unsigned carriers)
+/* connections_of - of a descriptor limit, as the server counts. */
+static uint64_t connections_of(const struct doctor_plan *plan, uint64_t descriptors)
 {
-    uint64_t needed = DESCRIPTORS_FIXED + (uint64_t)DESCRIPTORS_PER_CARRIER * carriers;
     if (!doctor__is_known(descriptors)) {
         return descriptors;
     }
-    if (descriptors < needed + 8) {
-        return 0;
-    }
-    uint64_t connections = descriptors > 2 * DESCRIPTORS_RESERVED
-                               ? descriptors - DESCRIPTORS_RESERVED
-                               : (descriptors - needed) / 2;
-    return connections < DOCTOR__CONNECTIONS_MAX ? connections : DOCTOR__CONNECTIONS_MAX;
+    return limits_connections(descriptors, limits_needed(plan->listeners, plan->carriers));
 }
 
 void doctor__judge_descriptors(struct doctor_report *report, const struct doctor_host *host)
@@ -148,7 +138,7 @@ void doctor__judge_descriptors(struct doctor_report *report, const struct doctor
     doctor__add_fact(row, "soft", DOCTOR_COUNT, host->descriptors.soft);
     doctor__add_fact(row, "hard", DOCTOR_COUNT, hard);
     doctor__add_fact(row, "fs.nr_open", DOCTOR_COUNT, host->nr_open);
-    row->allows = doctor_connections(hard, report->plan.carriers);
+    row->allows = connections_of(&report->plan, hard);
     doctor__number(number, sizeof(number), DOCTOR_COUNT, hard);
     DOCTOR__FILL(row->limit, "hard limit %s", number);
     if (doctor__is_known(hard) && hard < most) {
@@ -182,16 +172,15 @@ void doctor__judge_configuration(struct doctor_report *report)
     struct doctor_row *row =
         doctor__add_row(report, "max_connections", "max-connections", DOCTOR_CONNECTIONS);
     uint64_t asked = report->plan.max_connections;
-    uint64_t descriptors =
-        doctor_connections(report->host->descriptors.hard, report->plan.carriers);
+    uint64_t descriptors = connections_of(&report->plan, report->host->descriptors.hard);
     if (asked > 0) {
         doctor__add_fact(row, "max", DOCTOR_COUNT, asked);
     } else {
         doctor__add_text(row, "max", "as descriptors allow");
     }
-    row->allows = asked > 0 ? asked : DOCTOR__CONNECTIONS_MAX;
+    row->allows = asked > 0 ? asked : LIMITS_CONNECTIONS_MAX;
     DOCTOR__FILL(row->limit, "server.tomcat.max-connections");
-    DOCTOR__FILL(row->lift, "--server.tomcat.max-connections=%u", DOCTOR__CONNECTIONS_MAX);
+    DOCTOR__FILL(row->lift, "--server.tomcat.max-connections=%u", LIMITS_CONNECTIONS_MAX);
     if (asked > 0 && doctor__is_known(descriptors) && asked > descriptors) {
         doctor__complain(
             row, DOCTOR_WARNING,

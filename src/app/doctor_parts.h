@@ -9,9 +9,6 @@
 
 #include "app/doctor.h"
 
-/* The server's own ceiling, whatever the descriptors. */
-#define DOCTOR__CONNECTIONS_MAX 1000000u
-
 /* doctor__read_text - a whole file, at most 1 MiB, with a NUL behind it; "" when it cannot be read. Free it; NULL: no memory. */
 char *doctor__read_text(config_read_file *read_file, const char *path);
 

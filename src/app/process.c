@@ -13,20 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/limits.h"
 #include "app/run.h"
 #include "app/servers.h"
 #include "base/log.h"
 #include "fiber/overflow.h"
 #include "ring/monitor.h"
 #include "ring/sys.h"
-
-/* Descriptors that the process keeps for itself; see server.tomcat.max-connections. */
-#define DESCRIPTORS_RESERVED 64u
-#define CONNECTIONS_MAX 1000000u
-
-/* Standard streams, signals, eventfd, one probe; the listeners; and per carrier a ring and an eventfd. */
-#define DESCRIPTORS_FIXED 8u
-#define DESCRIPTORS_PER_CARRIER 2u
 
 #define OFFLOAD_THREADS 4
 
@@ -53,27 +46,21 @@ static int size_limits(struct process *process, unsigned carrier_count)
 {
     const struct config *config = process->config;
     uint64_t before, limit = sys_descriptors_raise(&before);
-    uint64_t needed =
-        DESCRIPTORS_FIXED + servers_wanted(config) + DESCRIPTORS_PER_CARRIER * carrier_count;
+    uint64_t needed = limits_needed(servers_wanted(config), carrier_count);
 
-    if (limit < needed + 8) {
+    if (limit < needed) {
         return process_refuse(RUN_FAILED,
                               "too few file descriptors: the limit is %" PRIu64
                               ", %u carriers need %" PRIu64
                               "; raise it with 'ulimit -n 1024' (64 are enough to start with two "
                               "carriers)",
-                              limit, carrier_count, needed + 8);
+                              limit, carrier_count, needed);
     }
     if (limit != before) {
         log_info("app.run", "file descriptor limit raised from %" PRIu64 " to %" PRIu64, before,
                  limit);
     }
-    /* Where the reserve would leave nothing, keep what is needed and share out the rest. */
-    uint64_t connections =
-        limit > 2 * DESCRIPTORS_RESERVED ? limit - DESCRIPTORS_RESERVED : (limit - needed) / 2;
-    if (connections > CONNECTIONS_MAX) {
-        connections = CONNECTIONS_MAX;
-    }
+    uint64_t connections = limits_connections(limit, needed);
     process->total.max = (unsigned)connections;
     if (config->max_connections > 0) {
         if ((uint64_t)config->max_connections > connections) {

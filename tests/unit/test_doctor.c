@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "app/doctor_parts.h"
+#include "app/limits.h"
 #include "ring/ring.h"
 
 #define KIB UINT64_C(1024)
@@ -70,7 +71,7 @@ static void make_host(void)
     host.ring.capabilities[2] =
         (struct ring_capability){"MSG_RING", "5.18", RING_UNUSED, "nothing", true};
     host.ring.capability_count = 3;
-    plan = (struct doctor_plan){.carriers = 2, .stack_bytes = 64 * KIB};
+    plan = (struct doctor_plan){.carriers = 2, .listeners = 2, .stack_bytes = 64 * KIB};
 }
 
 static void judge(void)
@@ -135,9 +136,9 @@ static void descriptors_are_counted_as_the_server_counts(void **state)
         {22, 2, 4},           {21, 2, 0},     {0, 2, 0},    {64, 23, 4},  {1000064, 2, 1000000},
         {1048576, 2, 1000000}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(doctor_connections(cases[i][0], (unsigned)cases[i][1]), cases[i][2]);
+        assert_int_equal(limits_connections(cases[i][0], limits_needed(2, (unsigned)cases[i][1])),
+                         cases[i][2]);
     }
-    assert_true(doctor_connections(DOCTOR_UNKNOWN, 2) == DOCTOR_UNKNOWN);
     make_host();
     host.descriptors.hard = 1024;
     expect("descriptors", 960, DOCTOR_WARNING);
