@@ -14,13 +14,15 @@
 
 #include "app/app.h"
 #include "app/routes.h"
+#include "base/json.h"
 #include "base/must.h"
 #include "fiber/fiber.h"
 #include "io/pool.h"
 #include "ring/carrier.h"
 #include "ring/sys.h"
 
-#define JSON_MAX 1024
+#define JSON_MAX 2048
+#define HOST_NAME_SIZE 65 /* the kernel allows 64 bytes, and any of them */
 
 /* wants_json - does Accept name application/json? Wildcards get the text, as from Spring. */
 static bool wants_json(const struct http_request *request)
@@ -111,6 +113,15 @@ static void put_thread(struct json *json, const struct pool_thread *thread)
     put_ring(json, &thread->carrier->ring); /* that of the connection, where its fiber is parked */
 }
 
+/* put_host - which of several servers behind one address this is. */
+static void put_host(struct json *json)
+{
+    char name[HOST_NAME_SIZE], escaped[HOST_NAME_SIZE * JSON_ESCAPE_GROWTH];
+    sys_host_name(name, sizeof(name));
+    size_t length = json_escape(escaped, sizeof(escaped), slice_of(name));
+    json_put(json, "\"host\":\"%.*s\",", (int)length, escaped);
+}
+
 static void respond_json(struct http_exchange *exchange)
 {
     struct app *app = exchange->context;
@@ -118,6 +129,7 @@ static void respond_json(struct http_exchange *exchange)
     uint64_t uptime_ms = (sys_clock_ns() - app->started_ns) / NS_PER_MS;
 
     json_put(&json, "{");
+    put_host(&json);
     if (fiber_current() != NULL) {
         put_fiber(&json, fiber_current());
     } else {

@@ -326,6 +326,12 @@ void sys_kernel_release(char *dst, size_t size)
     snprintf(dst, size, "%s", uname(&host) == 0 ? host.release : "unknown");
 }
 
+void sys_host_name(char *dst, size_t size)
+{
+    struct utsname host;
+    snprintf(dst, size, "%s", uname(&host) == 0 ? host.nodename : "unknown");
+}
+
 void sys_exit_now(int code)
 {
     _exit(code);

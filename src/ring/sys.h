@@ -171,6 +171,9 @@ void sys_eventfd_clear(int fd);
 /* sys_kernel_release - as uname(2) tells it: "6.18.44". */
 void sys_kernel_release(char *dst, size_t size);
 
+/* sys_host_name - as uname(2) tells it now; in a container that is its id or what it was called. */
+void sys_host_name(char *dst, size_t size);
+
 /* sys_exit_now - end the process without running anything else. */
 _Noreturn void sys_exit_now(int code);
 

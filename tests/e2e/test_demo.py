@@ -2,6 +2,7 @@
 """The Spring Boot demo's routes and its ab runs, on fibers and on platform threads."""
 import json
 import re
+import socket
 import time
 
 import pytest
@@ -68,6 +69,8 @@ def test_json_of_current_thread_has_every_figure(start, policy, kind):
     assert response.status == 200
     assert response.get("content-type") == "application/json"
     told = json.loads(response.body)
+    assert told["host"] == socket.gethostname()
+    assert told["host"] not in text, "the text stays Java's"
     assert isinstance(told["id"], int)
     assert told["name"].startswith(f"http-{server.port}-")
     assert told["name"] in text or kind == "thread"

@@ -417,6 +417,11 @@ void sys_kernel_release(char *dst, size_t size)
     snprintf(dst, size, "scripted");
 }
 
+void sys_host_name(char *dst, size_t size)
+{
+    snprintf(dst, size, "scripted");
+}
+
 void sys_exit_now(int code)
 {
     _exit(code);
