@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/must.h"
+#include "http/client_connect.h"
 #include "http/parser.h"
 #include "http/writer.h"
 #include "io/conn.h"
@@ -24,6 +25,13 @@
 static bool is_stale(int error)
 {
     return error == -ECONNRESET || error == -EPIPE || error == -ENOTCONN;
+}
+
+/* is_gone - the error is the kernel's who reaches that host no more, see sys_socket; not our own deadline. */
+static bool is_gone(int error, uint64_t deadline_ns)
+{
+    return (error == -ETIMEDOUT && sys_clock_ns() < deadline_ns) || error == -EHOSTUNREACH ||
+           error == -ENETUNREACH;
 }
 
 static int send_request(struct upstream *upstream, struct http_call *call, uint64_t deadline_ns)
@@ -100,7 +108,11 @@ static int attempt(struct upstream *upstream, struct http_call *call, uint64_t d
     if (result == -EPROTO) {
         call->failure = parser.refusal.message;
     }
-    *stale = upstream->reused && !any && is_stale(result);
+    bool gone = is_gone(result, deadline_ns);
+    if (gone) {
+        client_forget_addresses(upstream->pool);
+    }
+    *stale = upstream->reused && !any && (is_stale(result) || gone);
     return result;
 }
 

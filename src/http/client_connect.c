@@ -40,6 +40,14 @@ static void recall(struct client_pool *pool, struct resolve_result *addresses)
     pthread_mutex_unlock(&pool->mutex);
 }
 
+void client_forget_addresses(struct client_pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->addresses.count = 0;
+    atomic_fetch_add(&pool->generation, 1);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
 /* try_each - connect to the addresses in turn; the time left is shared out, so that a dead one does not eat it all. */
 static int try_each(const struct resolve_result *addresses, struct conn *conn, uint64_t deadline_ns)
 {
@@ -58,21 +66,29 @@ static int try_each(const struct resolve_result *addresses, struct conn *conn, u
     return result;
 }
 
+/* is_settled - asking the resolver again would not better it. */
+static bool is_settled(int result)
+{
+    return result == 0 || result == -ECANCELED || result == -EMFILE || result == -ENFILE;
+}
+
 int client_connect(struct client_pool *pool, struct conn *conn, uint64_t timeout_ns)
 {
-    uint64_t deadline_ns = sys_clock_ns() + timeout_ns;
+    uint64_t now_ns = sys_clock_ns();
+    uint64_t deadline_ns = now_ns + timeout_ns;
     struct resolve_result addresses;
 
     recall(pool, &addresses);
     if (addresses.count > 0) {
-        int result = try_each(&addresses, conn, deadline_ns);
-        if (result == 0 || result == -ECANCELED || result == -EMFILE || result == -ENFILE) {
+        struct sys_address numeric;
+        bool final = sys_parse_address(pool->host, pool->port, &numeric) == 1;
+        /* A host that has moved does not refuse at its old address, it says nothing: half of the
+         * time is kept for the new one. */
+        int result = try_each(&addresses, conn, final ? deadline_ns : now_ns + timeout_ns / 2);
+        if (is_settled(result) || final) {
             return result;
         }
-        struct sys_address numeric;
-        if (sys_parse_address(pool->host, pool->port, &numeric) == 1) {
-            return result; /* asking again gives the same */
-        }
+        client_forget_addresses(pool);
     }
     struct resolve_target target = {.host = pool->host, .port = pool->port};
     int result = resolve(pool->setup.offload, &target, deadline_ns, &addresses);

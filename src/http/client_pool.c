@@ -231,7 +231,8 @@ int client_pool_take(struct client_pool *pool, uint64_t connect_timeout_ns, stru
             break;
         }
         /* Bytes that nobody asked for would be taken for the answer to this call: ask the kernel too. */
-        if (!conn_is_dead(&(*taken)->conn) && !conn_has_pending(&(*taken)->conn)) {
+        if ((*taken)->generation == atomic_load(&pool->generation) &&
+            !conn_is_dead(&(*taken)->conn) && !conn_has_pending(&(*taken)->conn)) {
             return 0;
         }
         discard(*taken, false);
@@ -250,6 +251,7 @@ int client_pool_take(struct client_pool *pool, uint64_t connect_timeout_ns, stru
         place_free(pool);
         return result;
     }
+    upstream->generation = atomic_load(&pool->generation);
     *taken = upstream;
     return 0;
 }
@@ -264,6 +266,7 @@ int client_pool_renew(struct upstream *upstream, uint64_t connect_timeout_ns)
         place_free(pool);
         return result;
     }
+    upstream->generation = atomic_load(&pool->generation);
     upstream->reused = false;
     return 0;
 }

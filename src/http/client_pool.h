@@ -16,6 +16,7 @@
 #define HTTP_CLIENT_POOL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,7 +48,8 @@ struct upstream {
     struct client_lane *lane;
     struct list link; /* client_lane.idle */
     uint64_t idle_since_ns;
-    bool reused; /* it has served a call before */
+    unsigned generation; /* client_pool.generation when it was opened */
+    bool reused;         /* it has served a call before */
 };
 
 struct client_lane {
@@ -77,6 +79,8 @@ struct client_pool {
     struct list waiters;             /* oldest first */
     struct resolve_result addresses; /* what worked last; count 0: ask the resolver */
     struct client_lane *lanes;       /* one a carrier, then the platform threads' */
+    /* Counts the times that the remote's host was found gone: older connections lead nowhere. */
+    atomic_uint generation;
 };
 
 /*

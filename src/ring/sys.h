@@ -51,7 +51,13 @@ int sys_listen(const char *address, uint16_t *port) WARN_UNUSED;
  */
 int sys_accept(int listener) WARN_UNUSED;
 
-/* sys_socket - a TCP socket for the address's family, TCP_NODELAY; non-blocking for platform threads only. */
+/*
+ * sys_socket - a TCP socket for the address's family, to connect with; TCP_NODELAY.
+ *
+ * Non-blocking for platform threads only. A peer whose host acknowledges nothing
+ * for 3 s (it is gone, or moved) ends the connection with -ETIMEDOUT: without
+ * that the kernel tries again for a quarter of an hour.
+ */
 int sys_socket(const struct sys_address *address, bool nonblocking) WARN_UNUSED;
 
 /* sys_connect - start to connect; -EINPROGRESS is the usual answer. */

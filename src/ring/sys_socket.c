@@ -16,6 +16,9 @@
 /* Pending connections that the kernel keeps; net.core.somaxconn caps it. */
 #define LISTEN_BACKLOG 65535
 
+/* Four retransmissions, at 0.2, 0.6, 1.4 and 3 s. */
+#define UNACKNOWLEDGED_MAX_MS 3000
+
 static int result_of(long result)
 {
     return result < 0 ? -errno : (int)result;
@@ -120,6 +123,7 @@ int sys_socket(const struct sys_address *address, bool nonblocking)
         return -errno;
     }
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MAX_MS);
     return fd;
 }
 

@@ -132,6 +132,73 @@ static struct kernel_file *served_once(void)
     return peer;
 }
 
+/* ------------------------------------------------------------ a host that is gone */
+
+static void test_of_a_host_that_is_gone_no_idle_connection_is_tried(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct kernel_file *old[2];
+        start_world(round, 0);
+        for (unsigned i = 0; i < 2; i++) {
+            call(i);
+        }
+        drive_run();
+        for (unsigned i = 0; i < 2; i++) {
+            old[i] = kernel_accept(PORT);
+            assert_non_null(old[i]);
+            assert_true(*peer_heard(old[i]) != '\0');
+            remote_says(old[i], "first");
+        }
+        drive_run();
+        assert_int_equal(pool.open, 2);
+
+        struct caller *second = call(2);
+        drive_run();
+        assert_null(kernel_accept(PORT));
+        unsigned asked = remote_heard(old[0], 2) ? 0 : 1;
+        drive_pass(3 * NS_PER_S);
+        peer_vanish(old[asked]); /* nothing was acknowledged: the kernel gives up */
+        drive_run();
+        struct kernel_file *fresh = kernel_accept(PORT);
+        assert_non_null(fresh);
+        assert_true(remote_heard(fresh, 2));
+        remote_says(fresh, "right");
+        drive_run();
+        assert_int_equal(second->result, 0);
+        assert_string_equal(second->body, "200 right");
+
+        /* The other idle connection leads there too. The fresh one does not. */
+        struct caller *third = call(3), *fourth = call(4);
+        drive_run();
+        struct kernel_file *another = kernel_accept(PORT);
+        assert_non_null(another);
+        assert_true(peer_got_fin(old[1 - asked]));
+        remote_says(fresh, "one");
+        remote_says(another, "one");
+        drive_run();
+        assert_string_equal(third->body, "200 one");
+        assert_string_equal(fourth->body, "200 one");
+        stop_world();
+    }
+}
+
+static void test_a_slow_answer_is_no_sign_of_a_host_that_is_gone(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        start_world(round, 0);
+        (void)served_once();
+        struct caller *second = call(1);
+        drive_pass(6 * NS_PER_S);
+        assert_true(second->over);
+        assert_int_equal(second->result, -ETIMEDOUT);
+        assert_null(kernel_accept(PORT));
+        assert_int_equal(pool.generation, 0);
+        stop_world();
+    }
+}
+
 /* ------------------------------------------------------------ retry */
 
 static void test_a_connection_is_used_again(void **state)
@@ -493,6 +560,8 @@ static void test_those_who_wait_for_a_connection_are_served_in_turn(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_a_host_that_is_gone_no_idle_connection_is_tried),
+        cmocka_unit_test(test_a_slow_answer_is_no_sign_of_a_host_that_is_gone),
         cmocka_unit_test(test_a_connection_is_used_again),
         cmocka_unit_test(test_a_call_on_a_used_connection_that_brings_no_byte_is_tried_once_more),
         cmocka_unit_test(test_a_call_on_a_fresh_connection_is_not_tried_again),
