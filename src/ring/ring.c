@@ -265,8 +265,8 @@ void ring_refusal(int error, char *dst, size_t size)
         }
         snprintf(dst, size,
                  "io_uring refused by seccomp (Docker's default profile does that since Engine "
-                 "25.0): run it under a profile that allows io_uring_setup, io_uring_enter and "
-                 "io_uring_register ('docker run --security-opt seccomp=FILE')");
+                 "25.0): run it under the profile that comes with ringspun ('docker run "
+                 "--security-opt seccomp=docker/seccomp.json', or 'docker compose up')");
         return;
     case -ENOSYS:
     case -EINVAL:
