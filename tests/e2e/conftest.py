@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the end-to-end tests: each server is started by the test that asks, and stopped and checked after it."""
+import os
+import shutil
+import tempfile
+
 import pytest
 
+import seccomp_profile
 import server as server_module
 from server import Server
 
@@ -9,6 +14,29 @@ from server import Server
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than about five seconds")
     config.addinivalue_line("markers", "figures: asserts times or memory; left out under sanitizers")
+
+
+def pytest_sessionstart(session):
+    """Confine every server to docker/seccomp.json, if RINGSPUN_SECCOMP says so (make test-e2e does).
+
+    Not in a sanitized build, which makes calls of its own. The launcher lies where an ordinary user finds it.
+    """
+    session.config.ringspun_confined = None
+    if not os.environ.get("RINGSPUN_SECCOMP") or server_module.SANITIZED or session.config.option.collectonly or \
+            seccomp_profile.reason_against():
+        return
+    session.config.ringspun_confined = tempfile.mkdtemp(prefix="ringspun-seccomp-")
+    os.chmod(session.config.ringspun_confined, 0o755)
+    server_module.confinement = (seccomp_profile.build(session.config.ringspun_confined),)
+
+
+def pytest_sessionfinish(session):
+    if getattr(session.config, "ringspun_confined", None):
+        shutil.rmtree(session.config.ringspun_confined)
+
+
+def pytest_report_header():
+    return "every server under docker/seccomp.json, a refused call ends it" if os.environ.get("RINGSPUN_SECCOMP") else None
 
 
 def pytest_collection_modifyitems(items):

@@ -16,6 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("RINGSPUN_BINARY", ROOT / "build" / "ringspun")).resolve()
 SANITIZED = bool(os.environ.get("RINGSPUN_SANITIZED"))  # figures of time and memory mean nothing then
 
+# What stands before each server's command: the launcher that confines it to docker/seccomp.json, see conftest.py.
+confinement = ()
+
 # The caller's environment must not configure the server under test.
 KEPT = re.compile(r"PATH|HOME|LANG|TZ|(ASAN|LSAN|UBSAN|TSAN)_OPTIONS")
 STARTED = "Started ringspun in"
@@ -28,15 +31,24 @@ def environment(extra=None):
     return env
 
 
+def assert_not_refused(status):
+    """A call that the profile does not allow ends the process by SIGSYS."""
+    assert status != -signal.SIGSYS, \
+        "ended by SIGSYS: it made a system call that docker/seccomp.json does not allow; 'strace -f' shows which (run " \
+        "with 'make test-e2e SECCOMP=' to go without the profile), and docker/README.md says what goes into it"
+
+
 def run(*args, env=None, cwd=None, wrapper=(), limits=None, timeout=10):
     """Run the program to its end (a start that must fail, --help); its CompletedProcess.
 
     It gets a directory of its own, so that no application.json of the caller's is found.
     """
     with tempfile.TemporaryDirectory() as empty:
-        return subprocess.run([*wrapper, str(BINARY), *args], env=environment(env), cwd=cwd or empty,
+        done = subprocess.run([*wrapper, *confinement, str(BINARY), *args], env=environment(env), cwd=cwd or empty,
                               capture_output=True, text=True, timeout=timeout, check=False,
                               stdin=subprocess.DEVNULL, preexec_fn=lambda: set_limits(limits))
+        assert_not_refused(done.returncode)
+        return done
 
 
 def set_limits(limits):
@@ -59,7 +71,7 @@ class Server:
         self.stopped = False
         keys = {arg.split("=")[0] for arg in args}
         ports = [f"{key}=0" for key in ("--server.port", "--remote.port") if key not in keys]
-        self.command = [*wrapper, str(binary), *ports, *args]
+        self.command = [*wrapper, *confinement, str(binary), *ports, *args]
 
         def prepare():
             set_limits(limits)
@@ -80,6 +92,7 @@ class Server:
         while STARTED not in self.log:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
+                assert_not_refused(self.process.returncode)
                 raise StartFailed(f"{self.command} ended with {self.process.returncode}\n{self.report()}")
             time.sleep(0.005)
         self.port = self.port_of("http.listener")
@@ -169,6 +182,8 @@ class Server:
 
     def stop(self, timeout=10):
         """SIGTERM, wait, and check that it ended as asked."""
+        if self.process.poll() is not None:
+            assert_not_refused(self.process.returncode)  # also where the test saw the end itself
         if self.stopped:
             return
         self.stopped = True
@@ -179,6 +194,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise AssertionError(f"did not end within {timeout} s of SIGTERM\n{self.report()}") from None
+            assert_not_refused(self.process.returncode)
             assert self.process.returncode == 0, f"exit {self.process.returncode}\n{self.report()}"
         assert not COMPLAINT.search(self.errors), self.errors[-6000:]
 

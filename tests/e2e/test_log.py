@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import server as server_module
 from loadtools import curl
 from server import BINARY, environment
 from wire import request
@@ -90,7 +91,8 @@ def test_json_log_is_one_object_a_line(start):
 @pytest.mark.parametrize("level, shown", [("WARN", False), ("INFO", True), ("DEBUG", True)])
 def test_level_of_the_root_logger(tmp_path, level, shown):
     """WARN hides the start, DEBUG shows it."""
-    process = subprocess.Popen([BINARY, "--server.port=0", "--remote.port=0", f"--logging.level.root={level}"],
+    process = subprocess.Popen([*server_module.confinement, BINARY, "--server.port=0", "--remote.port=0",
+                                f"--logging.level.root={level}"],
                                cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
