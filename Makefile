@@ -176,6 +176,15 @@ test: ## unit and end-to-end tests, in less than five minutes
 	$(Q)$(MAKE) all test-unit
 	$(Q)$(MAKE) test-e2e
 
+# In containers and under systemd, for real; what has no engine here is skipped with the reason. DEPLOY_ARGS as E2E_ARGS.
+.PHONY: test-deploy
+test-deploy: $(B)/ringspun | dependencies-test ## docker compose up and systemctl start, where there are engines for them
+	$(Q)RINGSPUN_BINARY=$(abspath $(B)/ringspun) PYTHONDONTWRITEBYTECODE=1 \
+		timeout -k 10 $(DEPLOY_TIMEOUT) $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/deploy $(DEPLOY_ARGS)
+
+DEPLOY_ARGS ?=
+DEPLOY_TIMEOUT ?= 1200
+
 .PHONY: check asan ubsan tsan valgrind
 check: ## what test leaves out: layers, tidy, sanitizers and the unit tests on swapcontext
 	$(Q)$(MAKE) layers

@@ -122,6 +122,11 @@ int ring_init(struct ring *ring, const struct ring_setup *setup)
     if (result < 0) {
         goto undo_buffers;
     }
+    /* A seccomp profile may allow the other two calls and refuse io_uring_enter. */
+    result = io_uring_get_events(&ring->uring);
+    if (result < 0) {
+        goto undo_buffers;
+    }
     ring->recv_cap = probe_recv_cap(ring);
     return 0;
 
