@@ -18,7 +18,7 @@ deps=build/deps
 liburing_min=2.9
 llhttp_min=9.2
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-container="a container serves: docker run --security-opt seccomp=unconfined debian:trixie-slim, whole in README.md"
+container="a container serves: docker compose up"
 export LC_ALL=C
 export PKG_CONFIG_PATH=$deps/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 

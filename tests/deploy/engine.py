@@ -116,14 +116,22 @@ class Project:
     def __init__(self, directory, image, *profiles):
         Project.count += 1
         self.name = f"{PREFIX}-{Project.count}"
-        self.override = pathlib.Path(directory) / f"{self.name}.yml"
-        self.override.write_text(OVERRIDE, "ascii")
+        self.directory = pathlib.Path(directory)
+        self.files = [ROOT / "docker-compose.yml"]
+        self.override("ports", OVERRIDE)
         self.environment = {**os.environ, "RINGSPUN_IMAGE": image, "RINGSPUN_BALANCER_IMAGE": f"{image}-balancer"}
         self.profiles = [option for profile in profiles for option in ("--profile", profile)]
 
+    def override(self, what, text):
+        """Add a file to docker-compose.yml, or replace one of that name."""
+        path = self.directory / f"{self.name}-{what}.yml"
+        path.write_text(text, "ascii")
+        if path not in self.files:
+            self.files.append(path)
+
     def compose(self, *args, timeout=120):
-        command = ["docker", "compose", "--ansi", "never", "-p", self.name, "-f", str(ROOT / "docker-compose.yml"),
-                   "-f", str(self.override), *self.profiles, *map(str, args)]
+        files = [option for path in self.files for option in ("-f", str(path))]
+        command = ["docker", "compose", "--ansi", "never", "-p", self.name, *files, *self.profiles, *map(str, args)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, cwd=ROOT,
                               env=self.environment, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}\n{self.logs()}"
