@@ -60,7 +60,7 @@ int main(int argument_count, char **arguments)
                                 .json = config.log_format == CONFIG_JSON};
         log_init(&log);
         log_set_thread("main");
-        code = run(&config);
+        code = run(&config, environ);
     }
     }
     config_fini(&config);

@@ -80,6 +80,9 @@ struct config {
     enum log_level log_level;
     enum config_format log_format;
     bool access_log;
+
+    /* for tests */
+    uint64_t stuck_carrier_after_ns; /* 0: never */
 };
 
 /*

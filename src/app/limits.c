@@ -7,8 +7,11 @@
 /* Descriptors that the process keeps for itself; see server.tomcat.max-connections. */
 #define DESCRIPTORS_RESERVED 64u
 
-/* Standard streams, signals, eventfd, one probe; the listeners; and per carrier a ring and an eventfd. */
-#define DESCRIPTORS_FIXED 8u
+/*
+ * Standard streams, signals, eventfd, service manager, one probe; the listeners; and per carrier a
+ * ring and an eventfd.
+ */
+#define DESCRIPTORS_FIXED 9u
 #define DESCRIPTORS_PER_CARRIER 2u
 
 /* To serve somebody with. */

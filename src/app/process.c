@@ -183,12 +183,22 @@ int process_start(struct process *process)
     if (code != 0) {
         goto undo_servers;
     }
+    struct watchdog_setup watchdog = {.carriers = process->carriers,
+                                      .carrier_count = process->carrier_count,
+                                      .interval_ns = process->systemd.watchdog_ns,
+                                      .wake_fd = process->app.wake_fd};
+    if (watchdog_init(&process->watchdog, &watchdog) < 0) {
+        code = process_refuse(RUN_FAILED, "no memory to start");
+        goto undo_calls;
+    }
     if (monitor_start(process->carriers, count, config->pinned_threshold_ns) < 0) {
         code = process_refuse(RUN_FAILED, "no thread for the monitor");
-        goto undo_calls;
+        goto undo_watchdog;
     }
     return 0;
 
+undo_watchdog:
+    watchdog_fini(&process->watchdog);
 undo_calls:
     client_pool_fini(&process->remote_calls);
 undo_servers:

@@ -11,6 +11,8 @@
 #include "app/app.h"
 #include "app/config.h"
 #include "app/server.h"
+#include "app/systemd.h"
+#include "app/watchdog.h"
 #include "base/attr.h"
 #include "http/client_pool.h"
 #include "io/listener.h"
@@ -30,6 +32,7 @@ enum phase {
 struct process {
     const struct config *config;
     struct app app;
+    struct systemd systemd;
     struct carrier *carriers;
     unsigned carrier_count; /* running */
     struct connection_limit total;
@@ -41,12 +44,14 @@ struct process {
     int signal_fd;
     enum phase phase;
     uint64_t until_ns; /* of the phase; 0: none */
+    struct watchdog watchdog;
+    uint64_t stuck_at_ns; /* ringspun.debug.stuck-carrier-after; 0: never, or done */
 };
 
 /*
  * process_start - carriers, ports, calls to the remote, monitor; nothing is accepted yet.
  *
- * @process  zeroed but for config, app.started_ns, app.wake_fd and signal_fd
+ * @process  zeroed but for config, systemd, app.started_ns, app.wake_fd and signal_fd
  *
  * Returns  0; an exit code (enum run_exit) after one line on stderr: what was
  *          started by then has been stopped

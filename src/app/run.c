@@ -14,9 +14,14 @@
 #include "app/dump.h"
 #include "app/process.h"
 #include "app/servers.h"
+#include "app/stuck.h"
 #include "base/log.h"
 #include "ring/monitor.h"
 #include "ring/sys.h"
+#include "ring/sys_systemd.h"
+
+/* Beyond what the configuration gives a shutdown: ending threads, giving memory back. */
+#define STOP_SLACK_NS (10 * NS_PER_S)
 
 static void announce_start(struct process *process, uint64_t began_ns)
 {
@@ -39,6 +44,14 @@ static void announce_start(struct process *process, uint64_t began_ns)
              took_ms / 1000, took_ms % 1000, age_ms / 1000, age_ms % 1000);
 }
 
+/* tell_ready - to the service manager, when everything accepts. */
+static void tell_ready(struct process *process)
+{
+    char status[192];
+    servers_describe(process, status, sizeof(status));
+    systemd_ready(&process->systemd, status);
+}
+
 static void begin_drain(struct process *process, uint64_t now_ns)
 {
     log_info("ringspun", "Commencing graceful shutdown. Waiting for active requests to complete");
@@ -46,6 +59,7 @@ static void begin_drain(struct process *process, uint64_t now_ns)
     process->phase = PHASE_DRAINING_FRONT;
     process->until_ns = now_ns + process->config->shutdown_timeout_ns;
     servers_drain(process, SERVER_FRONT);
+    systemd_status(&process->systemd, "Draining: waiting for active requests to complete");
 }
 
 /* advance - go on to the next phase as far as the present one is over. */
@@ -79,6 +93,8 @@ static void on_end_signal(struct process *process)
         log_warn("ringspun", "Second signal: ending at once");
         sys_exit_now(RUN_ENDED);
     }
+    systemd_stopping(&process->systemd,
+                     config->shutdown_delay_ns + config->shutdown_timeout_ns + STOP_SLACK_NS);
     if (config->shutdown == CONFIG_IMMEDIATE) {
         sys_exit_now(RUN_ENDED);
     }
@@ -88,13 +104,39 @@ static void on_end_signal(struct process *process)
     if (config->shutdown_delay_ns > 0) {
         log_info("ringspun", "Shutting down in %" PRIu64 " ms; readiness says OUT_OF_SERVICE",
                  config->shutdown_delay_ns / NS_PER_MS);
+        systemd_status(&process->systemd, "Serving until a load balancer has turned away");
+    }
+}
+
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
+}
+
+/* wake_ns - when the main thread has something to do, whatever happens; 0: nothing. */
+static uint64_t wake_ns(const struct process *process)
+{
+    uint64_t debts_ns = earlier(watchdog_deadline_ns(&process->watchdog), process->stuck_at_ns);
+    return earlier(process->until_ns, debts_ns);
+}
+
+static void look_after(struct process *process)
+{
+    uint64_t now_ns = sys_clock_ns();
+    if (watchdog_look(&process->watchdog, now_ns)) {
+        systemd_feed(&process->systemd);
+    }
+    if (process->stuck_at_ns != 0 && now_ns >= process->stuck_at_ns) {
+        process->stuck_at_ns = 0;
+        stuck_carrier(&process->carriers[process->carrier_count - 1]);
     }
 }
 
 static void serve(struct process *process)
 {
+    look_after(process);
     while (process->phase != PHASE_DRAINED) {
-        int ready = sys_wait(process->signal_fd, process->app.wake_fd, process->until_ns);
+        int ready = sys_wait(process->signal_fd, process->app.wake_fd, wake_ns(process));
         if ((ready & 2) != 0) {
             sys_eventfd_clear(process->app.wake_fd);
         }
@@ -107,6 +149,7 @@ static void serve(struct process *process)
             }
         }
         advance(process);
+        look_after(process);
     }
 }
 
@@ -117,6 +160,8 @@ static void stop(struct process *process)
     }
     monitor_stop();
     process_stop_carriers(process);
+    watchdog_fini(&process->watchdog);
+    systemd_close(&process->systemd);
     servers_close(process);
     client_pool_fini(&process->remote_calls);
     pool_fini(&process->offload);
@@ -125,15 +170,22 @@ static void stop(struct process *process)
     sys_close(process->app.wake_fd);
 }
 
-int run(const struct config *config)
+int run(const struct config *config, char **environment)
 {
     struct process *process = calloc(1, sizeof(*process));
     uint64_t began_ns = sys_clock_ns();
+    char why[256];
 
     if (process == NULL) {
         return process_refuse(RUN_FAILED, "no memory to start");
     }
     process->config = config;
+    systemd_read(&process->systemd, environment, sys_process_id());
+    if (systemd_adopt(&process->systemd, why, sizeof(why)) < 0) {
+        free(process);
+        return process_refuse(CONFIG_EXIT_CONFIG, "%s", why);
+    }
+    systemd_open(&process->systemd);
     process->app.started_ns = began_ns;
     process->signal_fd = sys_signals_open();
     process->app.wake_fd = sys_eventfd();
@@ -145,6 +197,10 @@ int run(const struct config *config)
     int code = process_start(process);
     if (code == 0) {
         announce_start(process, began_ns);
+        tell_ready(process);
+        if (config->stuck_carrier_after_ns > 0) {
+            process->stuck_at_ns = sys_clock_ns() + config->stuck_carrier_after_ns;
+        }
         serve(process);
         stop(process);
     }

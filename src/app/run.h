@@ -13,8 +13,10 @@ enum run_exit { RUN_ENDED = 0, RUN_FAILED = 1, RUN_BAD_USAGE = 2, RUN_NO_IO_URIN
 /*
  * run - serve until a signal ends it; blocks the main thread.
  *
+ * @environment  environ: what a service manager put there for us is taken out
+ *
  * Returns  the exit code; a failure to start has been told in one line on stderr
  */
-int run(const struct config *config) WARN_UNUSED;
+int run(const struct config *config, char **environment) WARN_UNUSED;
 
 #endif

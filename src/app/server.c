@@ -85,6 +85,7 @@ int server_open(struct server *server, const struct server_setup *setup)
         .name = setup->name,
         .address = setup->config->server_address,
         .port = setup->port,
+        .inherited = setup->inherited,
         .carriers = setup->carriers,
         .carrier_count = setup->carrier_count,
         .limits = {&server->limit, setup->limits[0], setup->limits[1]},
@@ -120,9 +121,10 @@ void server_start(struct server *server)
     }
     snprintf(logger, sizeof(logger), "%s.listener", setup->name);
     listener_start(&server->listener);
-    log_info(logger, "%s started on port %u (%s), %s, %u carrier%s", setup->announce,
+    log_info(logger, "%s started on port %u (%s), %s, %u carrier%s%s", setup->announce,
              server->listener.port, http ? "http" : "tcp", policy, setup->carrier_count,
-             setup->carrier_count == 1 ? "" : "s");
+             setup->carrier_count == 1 ? "" : "s",
+             setup->inherited > 0 ? ", on a socket passed by the service manager" : "");
 }
 
 void server_drain(struct server *server)

@@ -25,6 +25,7 @@ struct server_setup {
     const char *name;            /* "http": of its log lines, fibers and threads */
     const char *announce;        /* "ringspun": what the log says has started */
     uint16_t port;               /* 0: a free one */
+    int inherited;               /* see listener_setup */
     unsigned threads;            /* platform threads that run the handlers; 0: fibers do */
     unsigned connections_max;    /* of this port alone */
     const struct router *router; /* NULL: not HTTP but the echo profile's */

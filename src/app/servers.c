@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "app/routes.h"
@@ -133,7 +134,9 @@ static unsigned threads_of(const struct row *row, const struct config *config)
     return config->virtual_threads ? 0 : (unsigned)config->threads_max;
 }
 
-static int open_row(struct process *process, const struct row *row)
+/* claim: the socket that was passed for it, or NULL */
+static int open_row(struct process *process, const struct row *row,
+                    const struct systemd_listener *claim)
 {
     const struct config *config = process->config;
     struct server *server = &process->servers[process->server_count];
@@ -141,7 +144,8 @@ static int open_row(struct process *process, const struct row *row)
         .place = row->place,
         .name = row->name,
         .announce = row->announce,
-        .port = (uint16_t)port_of(row, config),
+        .port = claim != NULL ? claim->port : (uint16_t)port_of(row, config),
+        .inherited = claim != NULL ? claim->fd : 0,
         .threads = threads_of(row, config),
         .connections_max = share_of(row, process),
         .router = row->router,
@@ -162,14 +166,51 @@ static int open_row(struct process *process, const struct row *row)
     return result;
 }
 
+/*
+ * claim_listeners - who listens on which of the sockets that were passed: first
+ * those that a socket unit named after a server, then those that have its port.
+ *
+ * Returns  0; an exit code: one that nobody accepts from would let its clients
+ *          connect and wait for ever, which is worse than no start
+ */
+static int claim_listeners(struct process *process, struct systemd_listener *claims[ROW_COUNT])
+{
+    struct systemd *systemd = &process->systemd;
+
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        bool wanted = is_wanted(&rows[i], process->config);
+        claims[i] = wanted ? systemd_claim_named(systemd, rows[i].name) : NULL;
+    }
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (claims[i] == NULL && is_wanted(&rows[i], process->config)) {
+            claims[i] = systemd_claim_port(systemd, (uint16_t)port_of(&rows[i], process->config));
+        }
+    }
+    const struct systemd_listener *stray = systemd_unclaimed(systemd);
+    if (stray == NULL) {
+        return 0;
+    }
+    return process_refuse(CONFIG_EXIT_CONFIG,
+                          "the socket passed as descriptor %d (name '%.*s', port %u) fits no "
+                          "server here: make its ListenStream= the port of one, or its "
+                          "FileDescriptorName= the name, or take it out of ringspun.socket",
+                          stray->fd, (int)(stray->name.length < 64 ? stray->name.length : 64),
+                          stray->name.at, stray->port);
+}
+
 int servers_open(struct process *process)
 {
     const struct config *config = process->config;
+    struct systemd_listener *claims[ROW_COUNT];
 
+    int code = claim_listeners(process, claims);
+    if (code != 0) {
+        return code;
+    }
     share_out(process);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct row *row = &rows[i];
-        int result = is_wanted(row, config) ? open_row(process, row) : 0;
+        int result = is_wanted(row, config) ? open_row(process, row, claims[i]) : 0;
         if (result < 0) {
             servers_close(process);
             return open_failed(row->port_key, port_of(row, config), result);
@@ -182,6 +223,21 @@ void servers_start(struct process *process)
 {
     for (unsigned i = 0; i < process->server_count; i++) {
         server_start(&process->servers[i]);
+    }
+}
+
+void servers_describe(const struct process *process, char *dst, size_t size)
+{
+    size_t length = 0;
+
+    for (unsigned i = 0; i < process->server_count && length < size; i++) {
+        const struct server *server = &process->servers[i];
+        length += (size_t)snprintf(dst + length, size - length, "%s%u %s", i > 0 ? ", " : "",
+                                   server->listener.port, server->setup.name);
+    }
+    if (length < size) {
+        snprintf(dst + length, size - length, "; %u carrier%s", process->carrier_count,
+                 process->carrier_count == 1 ? "" : "s");
     }
 }
 

@@ -21,7 +21,8 @@
 unsigned servers_wanted(const struct config *config);
 
 /*
- * servers_open - bind every port that is asked for; nothing is accepted yet.
+ * servers_open - bind every port that is asked for, or take the socket for it that
+ * was passed by systemd; nothing is accepted yet.
  *
  * Returns  0; an exit code after one line on stderr: none is open then
  */
@@ -29,6 +30,9 @@ int servers_open(struct process *process) WARN_UNUSED;
 
 /* servers_start - accept on all of them, a line of log each. */
 void servers_start(struct process *process);
+
+/* servers_describe - in a line: "8080 http, 8085 remote; 2 carriers"; cut to size. */
+void servers_describe(const struct process *process, char *dst, size_t size);
 
 /* servers_drain - those of one place; servers_are_drained tells when they are done. */
 void servers_drain(struct process *process, enum server_place place);

@@ -363,7 +363,8 @@ int listener_open(struct listener *listener, const struct listener_setup *setup)
     if (listener->acceptors == NULL) {
         return -ENOMEM;
     }
-    listener->fd = sys_listen(setup->address, &listener->port);
+    listener->fd =
+        setup->inherited > 0 ? setup->inherited : sys_listen(setup->address, &listener->port);
     if (listener->fd < 0) {
         free(listener->acceptors);
         return listener->fd;

@@ -37,6 +37,7 @@ struct listener_setup {
     const char *name;    /* for logs: "http" */
     const char *address; /* numeric, or NULL for all */
     uint16_t port;       /* 0: a free one */
+    int inherited;       /* a listening descriptor to take over, on that port; 0: bind it */
     /*
      * A connection wakes one carrier instead of all. Cheaper where connections are
      * short, but a lone one then waits for that carrier if a fiber holds it.
@@ -92,7 +93,11 @@ int listener_open(struct listener *listener, const struct listener_setup *setup)
 /* listener_start - an acceptor fiber on each carrier. */
 void listener_start(struct listener *listener);
 
-/* listener_drain - any thread, once: serve what waits in the accept queue, then close the socket; on_closed tells. */
+/*
+ * listener_drain - any thread, once: serve what waits in the accept queue, then
+ * close the descriptor; on_closed tells. With that our own socket is gone; one that
+ * we inherited lives on in whoever gave it, and who comes later waits there.
+ */
 void listener_drain(struct listener *listener);
 
 /* listener_release - a connection that serve took over has ended. Any carrier's thread: the one that served it. */
