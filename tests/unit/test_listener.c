@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "kernel_server.h"
 #include "ring/carrier.h"
+#include "ring/sys.h"
 
 #define ROUNDS 16
 #define CLIENTS_MAX 500
@@ -82,6 +83,29 @@ static void test_at_most_16_are_accepted_a_turn(void **state)
         }
         server_stop(&server);
     }
+}
+
+static void test_a_passed_socket_is_taken_over_and_not_bound_again(void **state)
+{
+    (void)state;
+    kernel_start(0);
+    drive_start(1);
+    uint16_t port = 9000;
+    struct listener listener;
+    struct listener_setup setup = {.name = "http",
+                                   .port = port,
+                                   .inherited = sys_listen(NULL, &port),
+                                   .carriers = drive_carriers(),
+                                   .carrier_count = 1};
+    assert_true(setup.inherited > 0);
+    unsigned open = kernel_open_descriptors();
+    assert_int_equal(listener_open(&listener, &setup), 0); /* bound again, 9000 would be in use */
+    assert_int_equal(listener.fd, setup.inherited);
+    assert_int_equal(listener.port, 9000);
+    assert_int_equal(kernel_open_descriptors(), open);
+    listener_fini(&listener);
+    assert_int_equal(kernel_open_descriptors(), open - 1);
+    drive_stop();
 }
 
 static void assert_even(unsigned carriers, unsigned expected)
@@ -282,6 +306,7 @@ static void test_a_drain_serves_the_accept_queue_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_passed_socket_is_taken_over_and_not_bound_again),
         cmocka_unit_test(test_at_most_16_are_accepted_a_turn),
         cmocka_unit_test(test_connections_are_even_over_the_carriers),
         cmocka_unit_test(test_a_carrier_that_lost_its_connections_gets_the_next_ones),
