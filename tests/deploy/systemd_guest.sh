@@ -81,7 +81,9 @@ doctor() {
 }
 
 instance() {
+    echo 'REMOTE_URL=http://localhost:8085' >/etc/default/ringspun # a name: the resolver works in the sandbox
     systemctl start ringspun@8081
+    rm /etc/default/ringspun
     says 'http-8081-conn-' "$(fetch localhost:8081/currentThread)"
     says '^Hello, delayed by 0 seconds.$' "$(fetch localhost:8081/blocking/0)" # the remote of ringspun.service
     systemctl stop ringspun@8081
