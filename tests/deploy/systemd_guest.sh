@@ -15,6 +15,13 @@ property() { systemctl show -P "$2" "$1"; }
 journal() { journalctl -q -b --no-pager -o cat -u "$1" "${@:2}"; }
 says() { grep -E -m1 -- "$1" <<<"$2" || { echo "does not say $1: $2"; return 1; }; }
 
+# afresh - as after the installation, whatever the step before left behind.
+afresh() {
+    systemctl stop ringspun.socket ringspun.service ringspun@8081.service
+    systemctl reset-failed 'ringspun*'
+    rm -rf /etc/ringspun /run/systemd/system/ringspun.service.d
+}
+
 fails() { ! "$@"; } # `!` alone is no failure to set -e
 
 # wait_for SECONDS COMMAND... - until it succeeds.
@@ -92,29 +99,23 @@ instance() {
 }
 
 stop_with_requests_in_flight() {
-    local i pids=()
-    for i in {1..10}; do
-        fetch -o "/tmp/answer.$i" -w '%{http_code}' localhost:8080/blocking/6 >"/tmp/status.$i" &
-        pids+=($!)
-    done
-    # All ten have reached the remote.
-    wait_for 60 eval '(($(ss -Hnt state established "sport = :8085" | wc -l) >= 10))'
-    sleep 0.5
+    afresh
+    systemctl start ringspun
+    local asking
+    fetch -Z --parallel-immediate -w '%{http_code}\n' -o '/tmp/answer.#1' 'localhost:8080/blocking/15?[1-10]' >/tmp/statuses &
+    asking=$!
+    wait_for 14 eval '(($(ss -Hnt state established "sport = :8085" | wc -l) >= 10))' # all have reached the remote
     systemctl stop ringspun
-    for i in "${pids[@]}"; do
-        wait "$i"
-    done
-    for i in {1..10}; do
-        says '^Hello, delayed by 6 seconds.$' "$(cat "/tmp/answer.$i")" >/dev/null
-        says '^200$' "$(cat "/tmp/status.$i")" >/dev/null
-    done
+    wait $asking
+    [[ $(grep -c '^200$' /tmp/statuses) == 10 ]]
+    [[ $(cat /tmp/answer.* | grep -o 'Hello, delayed by 15 seconds.' | wc -l) == 10 ]]
     echo '10 of 10 answered'
     [[ $(property ringspun Result) == success && $(property ringspun ActiveState) == inactive ]]
     says 'Graceful shutdown complete' "$(journal ringspun | tail -n 5)"
 }
 
 socket_restart_under_load() {
-    systemctl reset-failed ringspun
+    afresh
     systemctl start ringspun.socket
     [[ $(property ringspun ActiveState) == inactive ]]
     says 'http-8080-conn-' "$(fetch localhost:8080/currentThread)" # started by this
@@ -141,7 +142,8 @@ socket_restart_under_load() {
 }
 
 passed_socket_that_fits_nothing() {
-    mkdir -p /etc/ringspun
+    afresh
+    mkdir /etc/ringspun
     echo '{"server.port": 8090}' >/etc/ringspun/application.json
     systemctl start ringspun.socket
     fails systemctl start ringspun
@@ -155,15 +157,16 @@ passed_socket_that_fits_nothing() {
 }
 
 bad_configuration_is_not_tried_again() {
+    afresh
+    mkdir /etc/ringspun
     echo '{"server.prot": 8090}' >/etc/ringspun/application.json
     fails systemctl start ringspun
     [[ $(property ringspun ExecMainStatus) == 78 && $(property ringspun NRestarts) == 0 ]]
     says 'server.port' "$(journal ringspun | tail -n 5)"
-    rm -r /etc/ringspun
-    systemctl reset-failed ringspun
 }
 
 stuck_carrier_is_restarted() {
+    afresh
     mkdir -p /run/systemd/system/ringspun.service.d
     printf '[Service]\nWatchdogSec=5s\nEnvironment=RINGSPUN_DEBUG_STUCK_CARRIER_AFTER=4s\n' \
         >/run/systemd/system/ringspun.service.d/stuck.conf
@@ -177,10 +180,10 @@ stuck_carrier_is_restarted() {
     says 'Watchdog timeout' "$(cat /tmp/stuck)" >/dev/null
     systemctl restart ringspun
     says 'http-8080-conn-' "$(fetch localhost:8080/currentThread)"
-    systemctl stop ringspun
 }
 
 uninstall() {
+    afresh
     make -s uninstall
     [[ -z $(find /usr/local -name '*ringspun*') ]]
     fails systemctl cat ringspun
