@@ -63,7 +63,7 @@ def best_of(tries, port, path, count):
 
 @pytest.mark.slow
 @pytest.mark.figures
-@pytest.mark.parametrize("name, waves, slack", [("pool4", 50, 0.3), ("pool32", 7, 0.2), ("fibers", 4, 0.1)])
+@pytest.mark.parametrize("name, waves, slack", [("pool4", 50, 0.3), ("pool32", 7, 0.2), ("fibers", 4, 0.2)])
 def test_waits_in_the_handler_pass_in_waves_of_the_pool(ports, name, waves, slack):
     """hey -n 200 -c 50 /wait-blocking: 50 waves of 4, 7 of 32 (6.25 rounded up), 4 of all 50, 100 ms each."""
     seconds = best_of(2 if name == "pool4" else 4, ports[name], "/wait-blocking", 200)
@@ -75,7 +75,7 @@ def test_waits_in_the_handler_pass_in_waves_of_the_pool(ports, name, waves, slac
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_wait_that_holds_no_thread_is_the_same_on_all_three(ports, name):
     """hey -n 200 -c 50 /wait-async: 4 waves of 50, on 4 threads too."""
-    assert 0.4 <= best_of(4, ports[name], "/wait-async", 200) <= 0.5
+    assert 0.4 <= best_of(4, ports[name], "/wait-async", 200) <= 0.65
 
 
 @pytest.mark.figures
