@@ -379,6 +379,21 @@ def test_a_client_that_comes_during_the_drain_waits_for_the_successor(passed):
                 assert new.end() == (0, "")
 
 
+def test_a_slow_client_accepted_in_the_moment_of_the_drain_lost_its_request(passed):
+    """It connected before SIGTERM and asks half a second after: answered, by the old server."""
+    sock, port = listening()
+    with sock:
+        server = passed([sock], "--remote.port=-1", names="http").wait_started()
+        with wire.Connection(port) as slow:
+            time.sleep(0.1)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            slow.send(request())
+            response = slow.response()
+            assert response.status == 200 and response.closes
+        assert server.end() == (0, "")
+
+
 def test_restarts_with_passed_sockets_under_load_lose_nothing(passed):
     """ab with 20 clients that call on to the remote, over three restarts: no refused connection, no failed request."""
     (first, http), (second, _) = listening(), listening()

@@ -192,17 +192,17 @@ static void test_drain_serves_what_was_sent_and_closes_what_is_idle(void **state
         peer_say(idle, "GET /quick/1 HTTP/1.1\r\n" HOST "\r\n");
         peer_say(sending, "GET /quick/1 HTTP/1.1\r\n" HOST "\r\n");
         peer_say(working, "GET /slow/5000 HTTP/1.1\r\n" HOST "\r\n");
-        drive_pass(NS_PER_S);
+        drive_pass(2 * NS_PER_S);
         expect_only(idle, 200, "1");
         expect_only(sending, 200, "1");
-        /* accepted in the moment of the drain: these get 100 ms to send something */
+        /* accepted in the moment of the drain: these get a second to send something */
         struct kernel_file *fresh = kernel_connect(SERVER_PORT);
         struct kernel_file *late = kernel_connect(SERVER_PORT);
         if (kernel_random(2) == 0) {
             drive_run();
         }
         struct kernel_file *queued = kernel_connect(SERVER_PORT);
-        peer_say(queued, "GET /slow/300 HTTP/1.1\r\n" HOST "\r\n");
+        peer_say(queued, "GET /slow/3000 HTTP/1.1\r\n" HOST "\r\n");
         peer_say(sending, "GET /quick/2 HTTP/1.1\r\n" HOST "\r\n");
         server_drain_begin(&server);
         drive_run();
@@ -213,16 +213,16 @@ static void test_drain_serves_what_was_sent_and_closes_what_is_idle(void **state
         expect_only(sending, 200, "2");
         assert_true(answer_has(&answer, "Connection: close"));
         assert_true(is_closed(sending));
-        drive_pass(50 * NS_PER_MS);
+        drive_pass(500 * NS_PER_MS);
         assert_false(is_closed(fresh));
         peer_say(late, "GET /quick/7 HTTP/1.1\r\n" HOST "\r\n");
         drive_run();
         expect_only(late, 200, "7");
-        drive_pass(80 * NS_PER_MS);
+        drive_pass(600 * NS_PER_MS);
         assert_true(is_closed(fresh));
         assert_string_equal(peer_heard(fresh), "");
-        drive_pass(250 * NS_PER_MS);
-        expect_only(queued, 200, "300");
+        drive_pass(2 * NS_PER_S);
+        expect_only(queued, 200, "3000");
         assert_true(answer_has(&answer, "Connection: close"));
         drive_pass(4 * NS_PER_S);
         expect_only(working, 200, "5000");
