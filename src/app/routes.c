@@ -19,7 +19,7 @@ static const struct route app_routes[] = {
 };
 
 static const struct route remote_routes[] = {
-    {HTTP_GET, "/remote/{n}", remote_handle, ROUTE_PARKS, delay_check},
+    {HTTP_GET, "/remote/{n}", remote_handle, ROUTE_PARKS | ROUTE_SHALLOW, delay_check},
     {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},

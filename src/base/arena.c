@@ -14,7 +14,7 @@
 #include "base/must.h"
 
 #define ARENA_ALIGN alignof(max_align_t)
-#define ARENA_CHUNK_MIN 4096         /* bytes, header included */
+#define ARENA_CHUNK_MIN 1024         /* bytes, header included */
 #define ARENA_CHUNK_GROWTH_MAX 65536 /* chunks double up to this size */
 
 struct arena_chunk {
@@ -104,6 +104,30 @@ struct slice arena_copy(struct arena *arena, struct slice s)
     }
     at[s.length] = '\0';
     return (struct slice){.at = at, .length = s.length};
+}
+
+struct slice arena_join(struct arena *arena, const struct slice *parts, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].length >= SIZE_MAX - length) {
+            return (struct slice){.at = NULL};
+        }
+        length += parts[i].length;
+    }
+    char *at = arena_alloc(arena, length + 1);
+    if (at == NULL) {
+        return (struct slice){.at = NULL};
+    }
+    char *next = at;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].length > 0) {
+            memcpy(next, parts[i].at, parts[i].length);
+            next += parts[i].length;
+        }
+    }
+    *next = '\0';
+    return (struct slice){.at = at, .length = length};
 }
 
 struct slice arena_printf(struct arena *arena, const char *format, ...)

@@ -2,8 +2,8 @@
 /*
  * arena.h - memory that lives as long as one request.
  *
- * A bump allocator: first a block that the caller owns (a session passes the
- * scratch pages of its fiber), then chunks from malloc, never more than
+ * A bump allocator: first a block that the caller owns (of a session's desk, or on
+ * its stack), then chunks from malloc, never more than
  * bytes_max in all. Nothing is freed one by one.
  *
  *   first block [used....|free......]   chunk -> chunk -> NULL
@@ -49,6 +49,12 @@ struct slice arena_copy(struct arena *arena, struct slice s) WARN_UNUSED;
 /* arena_printf - formatted text and a NUL that is not counted; .at is NULL on failure. */
 struct slice arena_printf(struct arena *arena, const char *format, ...)
     PRINTF_LIKE(2, 3) WARN_UNUSED;
+
+/*
+ * arena_join - the parts one after the other, and a NUL that is not counted; .at is
+ * NULL on failure. Unlike arena_printf it needs next to no stack.
+ */
+struct slice arena_join(struct arena *arena, const struct slice *parts, size_t count) WARN_UNUSED;
 
 /* arena_reset - forget everything and give the chunks back; the first block stays. */
 void arena_reset(struct arena *arena);

@@ -113,7 +113,8 @@ static void slab_chunk_free(struct slab *slab, struct slab_chunk *chunk)
     munmap(chunk, slab->chunk_bytes);
 }
 
-void *slab_take(struct slab *slab)
+/* Take a record; *dirty tells that it was somebody's before. */
+static void *slab_take_any(struct slab *slab, bool *dirty)
 {
     struct slab_chunk *chunk;
     if (list_empty(&slab->chunks_open)) {
@@ -126,11 +127,11 @@ void *slab_take(struct slab *slab)
     }
 
     void *record;
-    if (chunk->given != NULL) {
+    *dirty = chunk->given != NULL;
+    if (*dirty) {
         record = chunk->given;
         slab_unpoison(record, slab->record_bytes);
         chunk->given = chunk->given->next;
-        memset(record, 0, slab->record_bytes);
     } else {
         record = chunk->fresh;
         chunk->fresh += slab->record_bytes;
@@ -141,6 +142,22 @@ void *slab_take(struct slab *slab)
     if (slab_chunk_full(slab, chunk)) {
         list_remove(&chunk->link);
         list_append(&slab->chunks_full, &chunk->link);
+    }
+    return record;
+}
+
+void *slab_take_dirty(struct slab *slab)
+{
+    bool dirty;
+    return slab_take_any(slab, &dirty);
+}
+
+void *slab_take(struct slab *slab)
+{
+    bool dirty;
+    void *record = slab_take_any(slab, &dirty);
+    if (record != NULL && dirty) {
+        memset(record, 0, slab->record_bytes);
     }
     return record;
 }

@@ -48,6 +48,9 @@ void slab_init(struct slab *slab, size_t record_bytes, size_t records_per_chunk)
  */
 void *slab_take(struct slab *slab) WARN_UNUSED;
 
+/* slab_take_dirty - the same, not cleared: whatever its last owner left in it. */
+void *slab_take_dirty(struct slab *slab) WARN_UNUSED;
+
 /* slab_give - give a record back to the slab it was taken from. */
 void slab_give(struct slab *slab, void *record);
 

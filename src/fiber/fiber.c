@@ -104,13 +104,12 @@ PARK_INLINE void switch_out(struct fiber *fiber)
 }
 
 /*
- * From now on the pages of the park in work may go. A wake leaves the fiber on the
- * list, so that a busy connection does not touch its neighbours' nodes for each
- * request: sched_tidy sorts out who has really been idle.
+ * The pages below the frames of the park in work may go once it has lasted. A wake
+ * leaves the fiber on the list, so that a busy connection does not touch its
+ * neighbours' nodes for each request: sched_tidy sorts out who has really rested.
  */
 PARK_INLINE void rest(struct fiber *fiber)
 {
-    fiber->resting = true;
     fiber->idle_since_ns = fiber->sched->now_ns;
     if (list_empty(&fiber->idle_link)) {
         fiber->idle_listed_ns = fiber->idle_since_ns;
@@ -133,8 +132,8 @@ PARK_INLINE int park(const char *waiting_for, uint64_t deadline_ns, enum park_ki
         timer_disarm(&sched->timers, &fiber->timer);
         timer_arm(&sched->timers, &fiber->timer, deadline_ns);
     }
-    fiber->resting = false;
-    if (kind == PARK_IDLE) {
+    fiber->resting = kind == PARK_IDLE || !fiber->stack.clean;
+    if (fiber->resting) {
         rest(fiber);
     }
     fiber->through = kind == PARK_THROUGH;
@@ -157,14 +156,6 @@ int fiber_park_through(const char *waiting_for, uint64_t deadline_ns)
 int fiber_park_idle(const char *waiting_for, uint64_t deadline_ns)
 {
     return park(waiting_for, deadline_ns, PARK_IDLE);
-}
-
-void fiber_rest(struct fiber *fiber)
-{
-    must(fiber->sched == sched_current());
-    if (fiber->state == FIBER_PARKED && !fiber->resting) {
-        rest(fiber);
-    }
 }
 
 void fiber_yield(void)
@@ -246,9 +237,4 @@ void fiber_populate(struct fiber *fiber)
 {
     must(fiber == fiber_current());
     stack_populate(&fiber->stack);
-}
-
-void *fiber_scratch(struct fiber *fiber)
-{
-    return stack_scratch(fiber->stack);
 }

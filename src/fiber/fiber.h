@@ -59,9 +59,9 @@ struct fiber {
     struct list live_link;   /* sched->live */
     uint64_t deadline_ns;    /* of the park in work; 0: none */
     struct timer timer;      /* armed for that deadline, or for an earlier moment */
-    /* stack pages go back when a fiber stays idle, see fiber_park_idle */
-    bool resting;            /* the park in work lets them go */
-    uint64_t idle_since_ns;  /* when it began to */
+    /* stack pages go back when a fiber stays parked, see fiber_park_idle */
+    bool resting;            /* the park in work lets them go: there may be some */
+    uint64_t idle_since_ns;  /* when it began */
     struct list idle_link;   /* sched->idle: has rested since it was looked at last */
     uint64_t idle_listed_ns; /* since when it is on that list; orders it */
     /* figures */
@@ -98,18 +98,14 @@ int fiber_park(const char *waiting_for, uint64_t deadline_ns);
 int fiber_park_through(const char *waiting_for, uint64_t deadline_ns);
 
 /*
- * fiber_park_idle - as fiber_park, by a fiber that may well stay parked for long.
+ * fiber_park_idle - as fiber_park, by a fiber that may have gone deep without
+ * having called fiber_populate.
  *
- * After a second its scratch and the pages of its stack below the present frame
- * go back to the system: the caller keeps nothing in scratch.
+ * Of a fiber that stays parked for a second the stack pages below its frames go
+ * back to the system: in this park always, in every other unless the stack is
+ * known to be clean, so that a fiber that keeps to its first page costs no call.
  */
 int fiber_park_idle(const char *waiting_for, uint64_t deadline_ns);
-
-/*
- * fiber_rest - make the park in work one of fiber_park_idle: from now on the pages
- * are not needed. Own thread only.
- */
-void fiber_rest(struct fiber *fiber);
 
 /* fiber_yield - let the others that are ready run first. */
 void fiber_yield(void);
@@ -137,16 +133,10 @@ void fiber_cancel(struct fiber *fiber);
 void fiber_uncancel(struct fiber *fiber);
 
 /*
- * fiber_populate - the running fiber is about to use its scratch: get the memory
- * at once where it has none (stack_populate).
+ * fiber_populate - the running fiber's frames are about to leave its first page:
+ * get memory for the next one by a call rather than by a fault (stack_populate).
  */
 void fiber_populate(struct fiber *fiber);
-
-/*
- * fiber_scratch - STACK_SCRATCH_BYTES of memory that belong to the fiber; lost in
- * fiber_park_idle.
- */
-void *fiber_scratch(struct fiber *fiber);
 
 /*
  * fiber_describe - "Fiber[#61,http-8080-conn-12]/runnable@carrier-1", or /parked(recv).

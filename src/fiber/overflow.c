@@ -43,7 +43,7 @@ static void report(const struct fiber *fiber)
     text_string(&text, "ringspun: stack overflow in ");
     text_fiber(&text, fiber);
     text_string(&text, ": its stack has ");
-    text_number(&text, (fiber->stack.size - STACK_SCRATCH_BYTES - STACK_GUARD_BYTES) / 1024);
+    text_number(&text, (fiber->stack.size - STACK_GUARD_BYTES) / 1024);
     text_string(&text, " KiB (ringspun.stack-size=");
     text_number(&text, fiber->stack.size / 1024);
     text_string(&text, "KB); raise ringspun.stack-size\n");

@@ -6,7 +6,7 @@
  * an alternate stack, writes
  *
  *   ringspun: stack overflow in Fiber[#61,http-8080-conn-12]/runnable@carrier-1: its stack has
- *   40 KiB (ringspun.stack-size=64KB); raise ringspun.stack-size
+ *   48 KiB (ringspun.stack-size=64KB); raise ringspun.stack-size
  *
  * as one line to stderr, and lets the signal kill the process, so that exit
  * status and core dump are those of the fault. Any other SIGSEGV or SIGBUS gets

@@ -180,8 +180,7 @@ static void trim_idle(struct sched *sched, uint64_t now_ns)
             list_append(&sched->idle, &fiber->idle_link);
             continue;
         }
-        stack_trim(fiber->stack, switch_stack_pointer(&fiber->context));
-        fiber->stack.clean = true;
+        stack_trim(&fiber->stack, switch_stack_pointer(&fiber->context));
     }
 }
 

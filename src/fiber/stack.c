@@ -8,8 +8,8 @@
  * about as many mappings as the address space has holes.
  *
  * Guard markers lie in the page tables: MADV_DONTNEED passes over them (madvise(2)),
- * so one call may give back the pages on both sides of a guard. The list of free
- * stacks is kept outside of them, since a free stack has no page.
+ * so one call may give back the pages of neighbours. The list of free stacks is
+ * kept outside of them, since a free stack has no page.
  */
 #include "fiber/stack.h"
 
@@ -86,7 +86,7 @@ static int reserve_free(struct stack_pool *pool)
 int stack_pool_init(struct stack_pool *pool, size_t stack_bytes, bool force_mprotect)
 {
     if (stack_bytes % page_bytes() != 0 || stack_bytes < STACK_BYTES_MIN ||
-        stack_bytes > STACK_BYTES_MAX || STACK_SCRATCH_BYTES % page_bytes() != 0) {
+        stack_bytes > STACK_BYTES_MAX || STACK_GUARD_BYTES % page_bytes() != 0) {
         return -EINVAL;
     }
     memset(pool, 0, sizeof *pool);
@@ -110,6 +110,12 @@ void stack_pool_fini(struct stack_pool *pool)
     memset(pool, 0, sizeof *pool);
 }
 
+/* struct fiber is written into it at once: a call costs less than the fault. */
+static void populate_top(struct stack stack)
+{
+    (void)madvise(stack.base + stack.size - page_bytes(), page_bytes(), MADV_POPULATE_WRITE);
+}
+
 int stack_get(struct stack_pool *pool, struct stack *stack)
 {
     stack->size = pool->stack_bytes;
@@ -118,6 +124,7 @@ int stack_get(struct stack_pool *pool, struct stack *stack)
         stack->clean = pool->free_clean > pool->free_count;
         if (stack->clean) {
             pool->free_clean = pool->free_count;
+            populate_top(*stack);
         }
         pool->live++;
         return 0;
@@ -125,15 +132,13 @@ int stack_get(struct stack_pool *pool, struct stack *stack)
     if (reserve_free(pool) != 0 || (pool->slab_next == pool->slab_end && slab_map(pool) != 0)) {
         return -ENOMEM;
     }
-    char *guard_low = pool->slab_next + STACK_SCRATCH_BYTES;
-    if (guard_install(&pool->guard, guard_low, STACK_GUARD_BYTES) != 0) {
+    if (guard_install(&pool->guard, pool->slab_next, STACK_GUARD_BYTES) != 0) {
         return -ENOMEM;
     }
     stack->base = pool->slab_next;
     stack->clean = true;
     pool->slab_next += pool->stack_bytes;
-    /* struct fiber is written into it at once: a call costs less than the fault */
-    (void)madvise(pool->slab_next - page_bytes(), page_bytes(), MADV_POPULATE_WRITE);
+    populate_top(*stack);
     pool->created++;
     pool->live++;
     return 0;
@@ -177,11 +182,15 @@ bool stack_pool_trim(struct stack_pool *pool, size_t batch)
     return dirty > count;
 }
 
-void stack_trim(struct stack stack, const void *lowest_used)
+void stack_trim(struct stack *stack, const void *lowest_used)
 {
-    size_t used_from = (size_t)((const char *)lowest_used - stack.base);
-    must(used_from >= STACK_SCRATCH_BYTES + STACK_GUARD_BYTES && used_from < stack.size);
-    (void)madvise(stack.base, used_from & ~(page_bytes() - 1), MADV_DONTNEED);
+    size_t used_from = (size_t)((const char *)lowest_used - stack->base);
+    must(used_from >= STACK_GUARD_BYTES && used_from < stack->size);
+    size_t kept_from = used_from & ~(page_bytes() - 1);
+    if (kept_from > STACK_GUARD_BYTES) {
+        (void)madvise(stack_low(*stack), kept_from - STACK_GUARD_BYTES, MADV_DONTNEED);
+    }
+    stack->clean = true;
 }
 
 void stack_populate(struct stack *stack)
@@ -191,14 +200,13 @@ void stack_populate(struct stack *stack)
     }
     stack->clean = false;
     char *top_page = stack->base + stack->size - page_bytes();
-    (void)madvise(stack->base, STACK_SCRATCH_BYTES, MADV_POPULATE_WRITE);
     (void)madvise(top_page - page_bytes(), page_bytes(), MADV_POPULATE_WRITE);
 }
 
 bool stack_in_guard(struct stack stack, const void *address)
 {
-    const char *guard = stack.base + STACK_SCRATCH_BYTES;
-    return (const char *)address >= guard && (const char *)address < guard + STACK_GUARD_BYTES;
+    const char *at = address;
+    return at >= stack.base && at < stack.base + STACK_GUARD_BYTES;
 }
 
 /* Resident bytes in a range of whole pages. */
@@ -223,6 +231,5 @@ static size_t resident_bytes(char *from, const char *to)
 
 size_t stack_used_bytes(struct stack stack)
 {
-    return resident_bytes(stack.base, stack.base + STACK_SCRATCH_BYTES) +
-           resident_bytes(stack_low(stack), stack.base + stack.size);
+    return resident_bytes(stack_low(stack), stack.base + stack.size);
 }

@@ -4,13 +4,13 @@
  *
  * One stack, low addresses to the left; its size is a multiple of the page:
  *
- *   | scratch 8 KiB | guard 16 KiB | stack ............ <- grows down | struct fiber |
- *   ^ base                         ^ stack_low                        top page       ^ base + size
+ *   | guard 16 KiB | stack ....................... <- grows down | struct fiber |
+ *   ^ base         ^ stack_low                                    top page      ^ base + size
  *
  * - Never without a guard; what it is made of: guard.h.
- * - Scratch lies below the guard, so that one madvise gives back all that a parked
- *   fiber does not need: scratch and the stack pages below its frame.
- *   A scratch overrun ends in the guard.
+ * - Of a parked fiber the pages from its lowest frame up are in use, those below
+ *   are not: stack_trim gives them back. Who keeps all that lives across a long
+ *   park within the top page costs that one page, and is woken without a fault.
  * - One pool a carrier, used by that carrier's thread alone.
  */
 #ifndef FIBER_STACK_H
@@ -24,15 +24,14 @@
 #include "fiber/guard.h"
 
 #define STACK_GUARD_BYTES ((size_t)16384)
-#define STACK_SCRATCH_BYTES ((size_t)8192)
-#define STACK_BYTES_MIN ((size_t)49152)    /* scratch, guard and 24 KiB of stack */
+#define STACK_BYTES_MIN ((size_t)49152)    /* guard and 32 KiB of stack */
 #define STACK_BYTES_MAX ((size_t)64 << 20) /* so that a stack fits into a slab */
 #define STACK_HOT ((size_t)64)             /* free stacks whose pages stay */
 
 struct stack {
-    char *base;  /* lowest byte, where the scratch begins */
-    size_t size; /* bytes, scratch and guard included */
-    bool clean;  /* no memory behind scratch and the lower pages, see stack_populate */
+    char *base;  /* lowest byte, where the guard begins */
+    size_t size; /* bytes, guard included */
+    bool clean;  /* as far as is known only the top page has memory, see stack_populate */
 };
 
 struct stack_slab;
@@ -60,8 +59,7 @@ struct stack_pool {
  * @force_mprotect  see guard_init
  *
  * Returns  0; -EINVAL stack_bytes is not a multiple of the page or not within
- *          STACK_BYTES_MIN and STACK_BYTES_MAX, or the machine's pages are
- *          larger than the scratch
+ *          STACK_BYTES_MIN and STACK_BYTES_MAX, or the guard is no multiple of it
  */
 int stack_pool_init(struct stack_pool *pool, size_t stack_bytes, bool force_mprotect) WARN_UNUSED;
 
@@ -69,7 +67,8 @@ int stack_pool_init(struct stack_pool *pool, size_t stack_bytes, bool force_mpro
 void stack_pool_fini(struct stack_pool *pool);
 
 /*
- * stack_get - a stack whose guard is in place; its content is undefined.
+ * stack_get - a stack whose guard is in place and whose top page has memory; its
+ * content is undefined.
  *
  * Returns  0; -ENOMEM no memory, no mapping left or the fallback's limit reached
  *          (then logged, at most once a minute, naming vm.max_map_count)
@@ -91,15 +90,15 @@ bool stack_pool_trim(struct stack_pool *pool, size_t batch);
 /* stack_pool_dirty - free stacks whose pages stack_pool_trim would give back. */
 size_t stack_pool_dirty(const struct stack_pool *pool);
 
-/* stack_trim - of a parked fiber: give back scratch and every page wholly below lowest_used. */
-void stack_trim(struct stack stack, const void *lowest_used);
+/* stack_trim - of a parked fiber: give back every page wholly below lowest_used; clean then. */
+void stack_trim(struct stack *stack, const void *lowest_used);
 
 /*
- * stack_populate - of a clean stack: get memory for scratch and the page below the
- * top one in two system calls; nothing on any other.
+ * stack_populate - frames will go below the top page: get memory for the next one
+ * if the stack is clean, which it is no longer.
  *
- * A page fault costs what several pages cost in one call; on a virtual machine
- * that traps page tables, 17 µs against 1.8.
+ * One call against one fault: on a virtual machine that traps page tables 1.8 µs
+ * against 17.
  *
  * Source  madvise(2) MADV_POPULATE_WRITE, Linux 5.14; without it they come by faults
  */
@@ -108,19 +107,13 @@ void stack_populate(struct stack *stack);
 /* stack_low - lowest usable byte of the stack proper. */
 static inline char *stack_low(struct stack stack)
 {
-    return stack.base + STACK_SCRATCH_BYTES + STACK_GUARD_BYTES;
-}
-
-/* stack_scratch - start of the scratch area, STACK_SCRATCH_BYTES of it. */
-static inline char *stack_scratch(struct stack stack)
-{
-    return stack.base;
+    return stack.base + STACK_GUARD_BYTES;
 }
 
 /* stack_in_guard - does this address lie in the stack's guard? For the SIGSEGV report. */
 bool stack_in_guard(struct stack stack, const void *address);
 
-/* stack_used_bytes - resident bytes of stack and scratch (mincore(2)); for /currentThread. */
+/* stack_used_bytes - resident bytes of the stack (mincore(2)); for /currentThread. */
 size_t stack_used_bytes(struct stack stack);
 
 #endif

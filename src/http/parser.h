@@ -120,6 +120,18 @@ enum parser_event parser_finish(struct parser *parser) WARN_UNUSED;
 /* parser_next - forget the message and be ready for the next; the caller resets the arena. */
 void parser_next(struct parser *parser);
 
+/*
+ * parser_pack - copy a complete request without a kept body, and what the exchange's
+ * params point at, into another arena, as small as they are.
+ *
+ * The request's slices and the params point there then; the old arena may be reset
+ * or given away, and nothing is fed until parser_next.
+ *
+ * Returns  0; -ENOMEM @to is used up: nothing has changed but what was taken from it
+ */
+int parser_pack(struct parser *parser, struct http_exchange *exchange,
+                struct arena *to) WARN_UNUSED;
+
 /* parser_expect_no_body - a client's parser: the reply in work answers a HEAD. */
 void parser_expect_no_body(struct parser *parser);
 

@@ -20,7 +20,8 @@ enum route_flags {
     ROUTE_QUICK = 0, /* never waits: responses in hand may leave together with its own */
     ROUTE_PARKS =
         1, /* may wait: earlier responses leave first, and a client that resets cancels it */
-    ROUTE_BODY = 2 /* wants the request's body */
+    ROUTE_BODY = 2,   /* wants the request's body */
+    ROUTE_SHALLOW = 4 /* with ROUTE_PARKS: its frames stay within the first page of the stack */
 };
 
 struct route {

@@ -5,9 +5,7 @@
  * The hub of the data path: conn.c gives bytes, parser.c makes the request,
  * router.c finds the handler, writer.c makes bytes. Runs on the connection's fiber.
  *
- * Its working memory is the fiber's scratch: the first half collects responses,
- * the second is the first block of the request's arena. Both are empty whenever
- * the session waits for a next request, so they may be lost then.
+ * What it works in, and what it keeps while it waits: session_parts.h.
  */
 #include "http/session.h"
 
@@ -26,11 +24,6 @@
 #include "io/pool.h"
 #include "ring/sys.h"
 
-#define OUT_BYTES (STACK_SCRATCH_BYTES / 2)
-
-/* What a request may take beside its head and body: fields, and a reply of 1 MB of the remote as it grows. */
-#define ARENA_EXTRA_BYTES ((size_t)4 * 1024 * 1024)
-
 /* After an error answer: so much of what still comes is dropped, for so long. */
 #define LINGER_BYTES ((size_t)2 * 1024 * 1024)
 #define LINGER_NS (2 * NS_PER_S)
@@ -41,21 +34,6 @@
  * (With 100 ms a restart under load lost 32 of 1500 on a slow machine.)
  */
 #define FRESH_GRACE_NS NS_PER_S
-
-/* What the fiber works with; on its stack, reached by nobody else. */
-struct work {
-    struct session *session;
-    struct parser parser;
-    struct arena arena;
-    char *out; /* OUT_BYTES of responses not yet sent */
-    size_t out_length;
-    bool out_fresh;          /* nothing of it is on its way out */
-    uint64_t write_until_ns; /* deadline of what is */
-    uint64_t requests;       /* answered on this connection */
-    uint64_t opened_ns;
-    uint64_t head_until_ns; /* deadline of the message in work; 0: none has begun */
-    bool graced;
-};
 
 enum read_result {
     READ_REQUEST, /* complete */
@@ -125,8 +103,10 @@ static ssize_t wait_bytes(struct work *work, struct slice *bytes)
     }
     uint64_t idle_until_ns = work->requests == 0 ? work->opened_ns + setup->head_timeout_ns
                                                  : now_ns + setup->keep_alive_timeout_ns;
+    if (!conn_has_unread(&session->conn)) {
+        session__rest(work);
+    }
     ssize_t got = wait_idle(work, bytes, idle_until_ns);
-    fiber_populate(fiber_current()); /* the pages may have gone meanwhile */
     if (got == -ECANCELED && work->requests == 0 && !work->graced) {
         work->graced = true;
         got = conn_peek(&session->conn, bytes, now_ns + FRESH_GRACE_NS);
@@ -165,6 +145,9 @@ static enum read_result read_on(struct work *work)
             return READ_ENDED;
         }
         if (work->head_until_ns == 0) {
+            if (session__begin(work) < 0) {
+                return READ_ENDED;
+            }
             uint64_t since_ns =
                 work->requests == 0 ? work->opened_ns : fiber_current()->sched->now_ns;
             work->head_until_ns = since_ns + session->service->setup.head_timeout_ns;
@@ -185,6 +168,13 @@ static enum read_result read_on(struct work *work)
     }
 }
 
+static size_t write_out(struct work *work, const struct http_response *response,
+                        const struct writer_framing *framing)
+{
+    return writer_response(work->out + work->out_length, work->out_room - work->out_length,
+                           response, framing);
+}
+
 /* respond - append the response to what leaves next. Returns 0, or -errno of a send. */
 static int respond(struct work *work, const struct http_response *response,
                    const struct writer_framing *framing)
@@ -193,20 +183,25 @@ static int respond(struct work *work, const struct http_response *response,
     if (result < 0) {
         return result;
     }
-    size_t room = OUT_BYTES - work->out_length;
-    size_t length = writer_response(work->out + work->out_length, room, response, framing);
-    if (length == 0) {
+    size_t length = write_out(work, response, framing);
+    if (length == 0 && work->out == work->pocket_out) {
+        if ((result = session__widen(work)) < 0) {
+            return result;
+        }
+        length = write_out(work, response, framing);
+    }
+    if (length == 0 && work->out_length > 0) {
         if ((result = flush(work)) < 0 || (result = out_open(work)) < 0) {
             return result;
         }
-        length = writer_response(work->out, OUT_BYTES, response, framing);
+        length = write_out(work, response, framing);
     }
     if (length != 0) {
         work->out_length += length;
         return 0;
     }
     /* The body is too long to be copied: it leaves from where it is. */
-    work->out_length = writer_head(work->out, OUT_BYTES, response, framing);
+    work->out_length = writer_head(work->out, work->out_room, response, framing);
     must(work->out_length > 0);
     if ((result = flush(work)) < 0 || (result = out_open(work)) < 0) {
         return result;
@@ -242,6 +237,7 @@ static int handle(struct work *work, const struct route *route, struct http_exch
     if (result < 0) {
         return result;
     }
+    session__pack(work, exchange);
     conn_bind(&session->conn, fiber_current());
     if (pool != NULL) {
         struct handling handling = {.handler = route->handler, .exchange = exchange};
@@ -250,6 +246,9 @@ static int handle(struct work *work, const struct route *route, struct http_exch
             http_respond_error(exchange, 503, SLICE("no thread to run the request"), sys_wall_ns());
         }
     } else {
+        if ((route->flags & ROUTE_SHALLOW) == 0) {
+            fiber_populate(fiber_current());
+        }
         route->handler(exchange);
     }
     if (exchange->later != NULL && !fiber_current()->cancelled) {
@@ -367,6 +366,7 @@ static void session_end(struct session *session)
     struct listener *listener = session->listener;
 
     conn_close(&session->conn);
+    must(session->leaving == NULL);
     list_remove(&session->link);
     slab_give(&session->lane->slab, session);
     listener_release(listener);
@@ -379,20 +379,18 @@ void session__run(void *argument)
 {
     struct session *session = argument;
     const struct service_setup *setup = &session->service->setup;
-    char *scratch = fiber_scratch(fiber_current());
-    fiber_populate(fiber_current());
-    struct work work = {.session = session, .out = scratch, .out_fresh = true};
+    struct work work;
     bool linger = false;
 
+    session__work_init(&work, session);
     work.opened_ns = fiber_current()->sched->now_ns;
-    arena_init(&work.arena, scratch + OUT_BYTES, STACK_SCRATCH_BYTES - OUT_BYTES,
-               setup->limits.head_bytes_max * 2 + (size_t)setup->limits.body_bytes_max * 2 +
-                   ARENA_EXTRA_BYTES);
     parser_init_requests(&work.parser, &setup->limits, &work.arena);
     while (exchange_one(&work, &linger)) {
     }
     (void)settle(&work); /* a client that finished sending still gets what is on its way */
     arena_reset(&work.arena);
+    work.out_length = 0;
+    session__rest(&work);
     if (linger) {
         conn_linger(&session->conn, LINGER_BYTES, fiber_current()->sched->now_ns + LINGER_NS);
     }

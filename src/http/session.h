@@ -44,6 +44,7 @@ struct service_setup {
 struct service_lane {
     struct service *service;
     struct slab slab;
+    struct slab desks; /* working memory of the requests in work, see session_parts.h */
     struct list sessions;
     struct message drain;
     uint64_t requests; /* handled so far */

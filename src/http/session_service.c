@@ -17,6 +17,9 @@
 #include "http/writer.h"
 #include "ring/sys.h"
 
+/* One is in use nearly all the time; a chunk of them takes 64 KiB of address space. */
+#define DESKS_PER_CHUNK 7
+
 int service_serve(struct listener *listener, int fd)
 {
     struct service *service = listener->setup.context;
@@ -105,6 +108,7 @@ int service_init(struct service *service, const struct service_setup *setup, uin
         lane->drain.run = run_drain;
         list_init(&lane->sessions);
         slab_init(&lane->slab, sizeof(struct session), 256);
+        slab_init(&lane->desks, sizeof(struct desk), DESKS_PER_CHUNK);
     }
     return 0;
 }
@@ -113,6 +117,7 @@ void service_fini(struct service *service)
 {
     for (unsigned i = 0; i < service->setup.carrier_count; i++) {
         slab_fini(&service->lanes[i].slab);
+        slab_fini(&service->lanes[i].desks);
     }
     free(service->lanes);
 }

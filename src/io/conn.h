@@ -49,6 +49,8 @@ struct conn {
     struct op *watch_op;  /* waiting for a reset while nothing receives */
     struct op *send_op;   /* of conn_write_start */
     struct slice sending; /* what of it is not sent yet */
+    /* the owner's; called in the loop when the ring has let go of what was started; may be NULL */
+    void (*sent)(struct conn *conn);
     /* the fiber's */
     struct fiber *reader; /* parked in conn_peek, conn_write_settle or conn_close */
     struct fiber *bound;  /* to be cancelled when the peer resets, see conn_bind */
@@ -58,11 +60,10 @@ struct conn {
     bool starved;     /* the last recv found no provided buffer: use one of our own */
     bool finished;    /* the peer finished sending */
     bool interrupted; /* see conn_interrupt */
-    bool resting;  /* the reader is in conn_peek_idle: only bytes on their way out keep its pages */
-    bool settling; /* the reader is in conn_write_settle or conn_close */
-    bool probed;   /* keep-alive probes are on */
-    int error;     /* -errno that ended receiving */
-    int send_error; /* -errno of a write that was started */
+    bool settling;    /* the reader is in conn_write_settle or conn_close */
+    bool probed;      /* keep-alive probes are on */
+    int error;        /* -errno that ended receiving */
+    int send_error;   /* -errno of a write that was started */
 };
 
 /* conn_open - take over a connected descriptor on the calling fiber's carrier. */
@@ -92,9 +93,8 @@ int conn_connect(struct conn *conn, const struct sys_address *address,
 ssize_t conn_peek(struct conn *conn, struct slice *bytes, uint64_t deadline_ns) WARN_UNUSED;
 
 /*
- * conn_peek_idle - the same between two requests: the fiber's scratch and lower
- * stack pages may be lost, and conn_interrupt ends it with -ECANCELED unless bytes
- * have come, be it into the socket only.
+ * conn_peek_idle - the same between two requests: conn_interrupt ends it with
+ * -ECANCELED unless bytes have come, be it into the socket only.
  */
 ssize_t conn_peek_idle(struct conn *conn, struct slice *bytes, uint64_t deadline_ns) WARN_UNUSED;
 
@@ -117,7 +117,7 @@ int conn_write(struct conn *conn, struct slice src, uint64_t deadline_ns) WARN_U
  * conn_write_start - begin to send, and go on while the ring does it. Fibers only.
  *
  * One at a time: conn_write_settle comes before the next write, and before the
- * bytes are changed. conn_peek_idle may come between: pages go only when all is sent.
+ * bytes are changed. conn->sent, if it is set, is called when the ring has let go of them.
  *
  * Returns  0; -ENOMEM
  * Parks    no

@@ -194,9 +194,7 @@ static void audit(struct conn *conn)
 static int park_reader(struct conn *conn, uint64_t deadline_ns, bool idle)
 {
     conn->reader = fiber_current();
-    conn->resting = idle;
-    int result = idle && conn->send_op == NULL ? fiber_park_idle("recv", deadline_ns)
-                                               : fiber_park("recv", deadline_ns);
+    int result = idle ? fiber_park_idle("recv", deadline_ns) : fiber_park("recv", deadline_ns);
     conn->reader = NULL;
     return result;
 }

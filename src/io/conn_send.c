@@ -43,13 +43,14 @@ static void deliver_send(struct op *op, const struct op_event *event, void *owne
     if (conn->sending.length > 0 && conn->send_error == 0 && !cancelled) {
         conn->send_error = send_on(conn);
     }
-    if (conn->send_op != NULL || conn->reader == NULL) {
+    if (conn->send_op != NULL) {
         return;
     }
+    if (conn->sent != NULL) {
+        conn->sent(conn);
+    }
     if (conn->settling) {
-        fiber_wake(conn->reader);
-    } else if (conn->resting) {
-        fiber_rest(conn->reader);
+        conn__wake_reader(conn);
     }
 }
 

@@ -123,6 +123,26 @@ static void copies_and_formats_with_a_terminator(void **state)
     arena_reset(&arena);
 }
 
+static void joins_parts_with_a_terminator(void **state)
+{
+    (void)state;
+    char first[64];
+    struct arena arena;
+    arena_init(&arena, first, sizeof(first), 8192);
+    const struct slice parts[] = {SLICE("ab"), {.at = NULL}, SLICE("c"), SLICE("")};
+    struct slice joined = arena_join(&arena, parts, 4);
+    assert_int_equal(joined.length, 3);
+    assert_string_equal(joined.at, "abc");
+    assert_string_equal(arena_join(&arena, NULL, 0).at, "");
+    const struct slice endless[] = {{.at = first, .length = SIZE_MAX - 1}, SLICE("ab")};
+    assert_null(arena_join(&arena, endless, 2).at);
+    struct arena none;
+    arena_init(&none, NULL, 0, 0);
+    assert_null(arena_join(&none, parts, 4).at);
+    arena_reset(&none);
+    arena_reset(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +150,7 @@ int main(void)
         cmocka_unit_test(small_pieces_stay_in_the_first_block),
         cmocka_unit_test(the_limit_holds_to_the_byte),
         cmocka_unit_test(copies_and_formats_with_a_terminator),
+        cmocka_unit_test(joins_parts_with_a_terminator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

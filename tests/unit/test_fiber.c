@@ -143,7 +143,6 @@ static void look_at_self(void *argument)
     assert_in_range((uintptr_t)self, top - 4096, top - sizeof *self);
     assert_in_range((uintptr_t)__builtin_frame_address(0), (uintptr_t)stack_low(self->stack),
                     (uintptr_t)self - 1);
-    memset(fiber_scratch(self), 1, STACK_SCRATCH_BYTES);
 }
 
 static void test_struct_fiber_is_at_the_top_of_its_stack(void **state)
@@ -165,7 +164,8 @@ struct parked {
     int (*park)(const char *, uint64_t);
     uint64_t deadline_ns;
     int result;
-    int ended; /* how many parks have returned */
+    int ended;    /* how many parks have returned */
+    bool says_so; /* that it has gone deep */
 };
 
 static void park_once(void *argument)
@@ -462,12 +462,14 @@ static void use_and_park(void *argument)
 {
     struct parked *parked = argument;
     struct fiber *self = fiber_current();
-    memset(fiber_scratch(self), 1, STACK_SCRATCH_BYTES);
     /* as deep frames have left it */
     char *low = stack_low(self->stack);
     char *here = (char *)__builtin_frame_address(0) - 8192;
     for (char *at = low; at < here; at += 64) {
         *(volatile char *)at = 1;
+    }
+    if (parked->says_so) {
+        fiber_populate(self);
     }
     volatile uint64_t local = UINT64_C(0x1122334455667788);
     while (parked->ended == 0) {
@@ -535,22 +537,98 @@ static void test_an_idle_fiber_gives_its_memory_back_within_two_seconds(void **s
     assert_int_equal(sched.stacks.free_clean, COUNT + 1 - STACK_HOT);
 }
 
-static void test_a_plain_park_may_be_declared_idle_later(void **state)
+/* As the loop does, until there is nothing more to do. */
+static void tidy_up(void)
+{
+    uint64_t again_ns = sched_tidy(&sched, kit_virtual_now_ns);
+    while (again_ns != TIMER_NEVER) {
+        kit_virtual_now_ns = again_ns > kit_virtual_now_ns ? again_ns : kit_virtual_now_ns;
+        again_ns = sched_tidy(&sched, kit_virtual_now_ns);
+    }
+}
+
+static void test_a_plain_park_of_a_fiber_that_went_deep_gives_back_too(void **state)
 {
     (void)state;
-    struct parked parked = {.park = fiber_park};
-    struct fiber *fiber = spawn("r", 0, use_and_park, &parked);
-    fiber_rest(fiber); /* not parked: nothing happens */
+    size_t whole = STACK_BYTES - STACK_GUARD_BYTES - 8192 - 4096;
+    struct parked said = {.park = fiber_park, .says_so = true};
+    struct parked through = {.park = fiber_park_through, .says_so = true};
+    struct parked silent = {.park = fiber_park};
+    struct parked *parked[] = {&said, &through, &silent};
+    struct fiber *fibers[3];
+    for (int i = 0; i < 3; i++) {
+        fibers[i] = spawn("r", 0, use_and_park, parked[i]);
+    }
     run();
-    assert_int_equal(sched_tidy(&sched, kit_virtual_now_ns), TIMER_NEVER);
-    fiber_rest(fiber);
-    fiber_rest(fiber);
-    kit_virtual_now_ns += 2 * SECOND;
-    assert_int_equal(sched_tidy(&sched, kit_virtual_now_ns), TIMER_NEVER);
-    assert_in_range(stack_used_bytes(fiber->stack), 4096, stacks_are_small() ? 4096 : 12288);
-    parked.ended = 1;
-    fiber_wake(fiber);
+    tidy_up();
+    for (int i = 0; i < 2; i++) {
+        assert_in_range(stack_used_bytes(fibers[i]->stack), 4096,
+                        stacks_are_small() ? 4096 : 12288);
+        assert_true(fibers[i]->stack.clean);
+    }
+    assert_in_range(stack_used_bytes(fibers[2]->stack), whole, STACK_BYTES);
+    for (int i = 0; i < 3; i++) {
+        parked[i]->ended = 1;
+        fiber_wake(fibers[i]);
+    }
     run();
+}
+
+/* Frames as deep as they come, each with a pattern of its own that must be there after each park. */
+enum { FRAME_WORDS = 100 };
+
+static void fill_and_park(unsigned depth, uint64_t seed)
+{
+    volatile uint64_t words[FRAME_WORDS];
+    for (unsigned i = 0; i < FRAME_WORDS; i++) {
+        words[i] = seed * 1000 + i;
+    }
+    if (depth > 0) {
+        fill_and_park(depth - 1, seed + 1);
+        for (unsigned i = 0; i < FRAME_WORDS; i++) {
+            assert_true(words[i] == seed * 1000 + i);
+        }
+    }
+    fiber_populate(fiber_current()); /* what the deeper frames used may go while we are parked */
+    assert_int_equal(fiber_park("deep", 0), 0);
+    for (unsigned i = 0; i < FRAME_WORDS; i++) {
+        assert_true(words[i] == seed * 1000 + i);
+    }
+}
+
+static void go_deep(void *argument)
+{
+    fill_and_park(30, (uintptr_t)argument);
+}
+
+static void test_no_live_byte_is_given_back_however_deep_the_park(void **state)
+{
+    (void)state;
+    enum { COUNT = 20, DEPTH = 31 };
+    struct fiber *fibers[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        fibers[i] = spawn("d", 0, go_deep, (void *)(uintptr_t)(i * 100));
+    }
+    run();
+    size_t before = STACK_BYTES + 1;
+    for (int depth = 0; depth < DEPTH; depth++) {
+        for (int i = 0; i < COUNT; i++) {
+            const char *lowest = switch_stack_pointer(&fibers[i]->context);
+            size_t live = (size_t)(fibers[i]->stack.base + STACK_BYTES - lowest);
+            tidy_up();
+            size_t used = stack_used_bytes(fibers[i]->stack);
+            assert_in_range(used, live, live + 4095); /* each page with a live byte, and no other */
+            if (i == 0) {
+                assert_in_range(used, 4096, before);
+                before = used;
+            }
+        }
+        for (int i = 0; i < COUNT; i++) {
+            fiber_wake(fibers[i]);
+        }
+        run();
+    }
+    assert_int_equal(sched.live_count, 0);
 }
 
 static void sleep_long(void *argument)
@@ -654,7 +732,8 @@ int main(void)
         TEST(test_figures_of_time),
         TEST(test_words),
         TEST(test_an_idle_fiber_gives_its_memory_back_within_two_seconds),
-        TEST(test_a_plain_park_may_be_declared_idle_later),
+        TEST(test_a_plain_park_of_a_fiber_that_went_deep_gives_back_too),
+        TEST(test_no_live_byte_is_given_back_however_deep_the_park),
         TEST(test_forty_thousand_sleepers_cost_a_page_each),
         TEST(test_misuse_dies_and_names_the_fiber),
     };

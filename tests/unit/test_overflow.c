@@ -123,11 +123,11 @@ static void test_an_overflow_names_the_fiber_and_its_stack(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         assert_overflow((struct deed){65536, i == 1, false, overflow},
-                        "40 KiB (ringspun.stack-size=64KB); raise ringspun.stack-size\n");
+                        "48 KiB (ringspun.stack-size=64KB); raise ringspun.stack-size\n");
         assert_overflow((struct deed){49152, i == 1, false, overflow},
-                        "24 KiB (ringspun.stack-size=48KB); raise ringspun.stack-size\n");
+                        "32 KiB (ringspun.stack-size=48KB); raise ringspun.stack-size\n");
         assert_overflow((struct deed){1048576, i == 1, false, overflow},
-                        "1000 KiB (ringspun.stack-size=1024KB); raise ringspun.stack-size\n");
+                        "1008 KiB (ringspun.stack-size=1024KB); raise ringspun.stack-size\n");
     }
 }
 
@@ -138,7 +138,7 @@ static void test_an_overflow_inside_libc_is_named_too(void **state)
         skip(); /* their frames are not where these are */
     }
     assert_overflow((struct deed){65536, false, false, overflow_in_libc},
-                    "40 KiB (ringspun.stack-size=64KB); raise ringspun.stack-size\n");
+                    "48 KiB (ringspun.stack-size=64KB); raise ringspun.stack-size\n");
 }
 
 static void test_other_faults_die_as_ever(void **state)

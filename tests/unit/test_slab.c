@@ -141,6 +141,28 @@ static int signal_of(void (*run)(void))
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+static void a_dirty_record_is_what_its_last_owner_left(void **state)
+{
+    (void)state;
+    struct slab slab;
+    slab_init(&slab, 64, 10);
+    char *record = slab_take_dirty(&slab);
+    assert_non_null(record);
+    memset(record, 7, 64);
+    slab_give(&slab, record);
+    char *again = slab_take_dirty(&slab);
+    assert_ptr_equal(again, record);
+    assert_int_equal(again[63], 7);
+    slab_give(&slab, again);
+    char *cleared = slab_take(&slab);
+    assert_ptr_equal(cleared, record);
+    for (size_t i = 0; i < 64; i++) {
+        assert_int_equal(cleared[i], 0);
+    }
+    slab_give(&slab, cleared);
+    slab_fini(&slab);
+}
+
 static void give_to_another_slab(void)
 {
     struct slab one, other;
@@ -187,6 +209,7 @@ int main(void)
         cmocka_unit_test(records_survive_any_order),
         cmocka_unit_test(the_last_given_is_taken_next),
         cmocka_unit_test(memory_goes_back_after_a_burst),
+        cmocka_unit_test(a_dirty_record_is_what_its_last_owner_left),
         cmocka_unit_test(misuse_is_caught),
         cmocka_unit_test(no_memory_is_null),
     };
