@@ -160,13 +160,13 @@ test-unit: $(TESTS:%=$(B)/tests/unit/test_%) ## the unit tests alone (TESTS='par
 
 # ---------------------------------------------------------------- all the tests
 
-# The tests against the real binary and real clients. What they leave out (a client that the distribution does not
-# have) pytest says. E2E_ARGS='-k drain -x' is handed to pytest. Each server runs under docker/seccomp.json, where a call
-# that it does not allow ends the server; SECCOMP= goes without.
+# The tests against the real binary and real clients, and the tables of RFC 9110 and 9112. What they leave out (a client
+# that the distribution does not have) pytest says. E2E_ARGS='-k drain -x' is handed to pytest. Each server runs under
+# docker/seccomp.json, where a call that it does not allow ends the server; SECCOMP= goes without.
 test-e2e: $(B)/ringspun | dependencies-test ## the end-to-end tests alone (E2E_ARGS='-k drain' for some)
 	$(Q)RINGSPUN_BINARY=$(abspath $(B)/ringspun) RINGSPUN_SANITIZED=$(SANITIZE) RINGSPUN_SECCOMP=$(SECCOMP) \
 		PYTHONDONTWRITEBYTECODE=1 \
-		timeout -k 10 $(E2E_TIMEOUT) $(PYTHON) -m pytest -p no:cacheprovider -q tests/e2e $(E2E_ARGS)
+		timeout -k 10 $(E2E_TIMEOUT) $(PYTHON) -m pytest -p no:cacheprovider -q tests/e2e tests/conformance $(E2E_ARGS)
 
 E2E_ARGS ?=
 SECCOMP ?= 1
