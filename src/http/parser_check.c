@@ -160,6 +160,20 @@ int parser__check_request(struct parser *parser)
     return 0;
 }
 
+/*
+ * llhttp takes any byte in a reason, and 9.2.1 "\r\r" for the end of its line (fixed in
+ * 9.4). Source: RFC 9112 section 4.
+ */
+static bool status_line_is_valid(const struct parser *parser)
+{
+    const char *at = parser->head;
+    const char *end = parser->head + parser->head_bytes;
+    while (at < end && (*at == '\t' || ((unsigned char)*at >= ' ' && *at != 0x7f))) {
+        at++;
+    }
+    return end - at >= 2 && at[0] == '\r' && at[1] == '\n';
+}
+
 int parser__check_reply(struct parser *parser)
 {
     struct http_reply *reply = &parser->reply;
@@ -170,9 +184,7 @@ int parser__check_reply(struct parser *parser)
     if (reply->status < 100 || reply->status == 101) {
         return parser__refuse(parser, 502, "status of the reply makes no sense");
     }
-    /* llhttp 9.2.1 takes "\r\r" for the end of the status line (fixed in 9.4). */
-    const char *line_end = memchr(parser->head, '\r', parser->head_bytes);
-    if (line_end == NULL || line_end[1] != '\n') {
+    if (!status_line_is_valid(parser)) {
         return parser__refuse(parser, 502, "status line of the reply is malformed");
     }
     if (check_framing(parser, &facts, reply->version_minor) != 0) {
