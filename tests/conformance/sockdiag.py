@@ -49,4 +49,6 @@ def await_read(asker, ends, within=5.0):
     waiting = ends
     while waiting:
         waiting = [end for end in waiting if asker.unread(*end) > 0]
+        if waiting:
+            time.sleep(0.0001)  # lets other threads run
         assert not waiting or time.monotonic() < deadline, f"not read: {waiting[:5]}"
