@@ -65,18 +65,15 @@ int delay_parse(struct slice text, uint64_t *ns)
             return -ERANGE;
         }
     }
-    /* Digit by digit the value of a place is unit / 10^k; what does not divide is carried as a rest. */
-    uint64_t total = whole * unit, place = unit;
+    /* From the last digit on, so that what does not divide is only ever less than one nanosecond. */
+    uint64_t fraction = 0;
     bool rest = false;
-    for (size_t i = fraction_at; i < fraction_end; i++) {
-        uint64_t digit = (uint64_t)(text.at[i] - '0');
-        rest = rest || (digit != 0 && place % 10 != 0);
-        place /= 10;
-        total += digit * place;
+    for (size_t i = fraction_end; i > fraction_at; i--) {
+        fraction += (uint64_t)(text.at[i - 1] - '0') * unit;
+        rest = rest || fraction % 10 != 0;
+        fraction /= 10;
     }
-    if (rest) {
-        total++;
-    }
+    uint64_t total = whole * unit + fraction + rest;
     if (total > DELAY_MAX_NS) {
         return -ERANGE;
     }

@@ -42,6 +42,10 @@ static void test_delays(void **state)
         {"0.0000000001", 1}, /* finer than the clock: rounded up */
         {"0.9999999999", NS_PER_S},
         {"0.0000011ms", 2},
+        /* a sleep was up to 36 ns short of minutes and hours with a long fraction */
+        {"1.999999999999999999m", 120 * NS_PER_S},
+        {"0.99999999999999h", 3600 * NS_PER_S},
+        {"0.00000000001m", 1},
         {"000000000000000000000000000000000000000000000000001", NS_PER_S},
         {"0.00000000000000000000000000000000000000000000000000", 0},
     };
