@@ -60,6 +60,9 @@ endif
 else
 hardening += -U_FORTIFY_SOURCE
 sanitize_flags := -fsanitize=$(SANITIZE) $(if $(filter undefined,$(SANITIZE)),-fno-sanitize-recover=all)
+ifeq ($(SANITIZE),fuzz)
+sanitize_flags := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+endif
 endif
 ifneq ($(filter true 1,$(CI) $(WERROR)),)
 warnings += -Werror
@@ -185,14 +188,17 @@ test-deploy: $(B)/ringspun | dependencies-test ## docker compose up and systemct
 DEPLOY_ARGS ?=
 DEPLOY_TIMEOUT ?= 1200
 
-.PHONY: check asan ubsan tsan valgrind
+.PHONY: check asan ubsan tsan valgrind fuzz
 check: ## what test leaves out: layers, tidy, sanitizers and the unit tests on swapcontext
 	$(Q)$(MAKE) layers
 	$(Q)$(MAKE) tidy
 	$(Q)$(MAKE) asan
 	$(Q)$(MAKE) ubsan
 	$(Q)$(MAKE) SWITCH=ucontext all test-unit
-	@echo "check: layers, tidy, asan, ubsan and swapcontext are in order"
+	$(Q)$(MAKE) fuzz SECONDS=$(CHECK_FUZZ_SECONDS)
+	@echo "check: layers, tidy, asan, ubsan, swapcontext and fuzz are in order"
+
+CHECK_FUZZ_SECONDS ?= 20
 
 asan: ## the unit tests with AddressSanitizer (and the server: build/asan/ringspun)
 	$(Q)$(MAKE) SANITIZE=address TEST_TIMEOUT=300 all test-unit
@@ -207,9 +213,33 @@ tsan: ## the unit tests with ThreadSanitizer
 valgrind: | dependencies-check ## the unit tests under valgrind's memcheck
 	$(Q)$(MAKE) TEST_TIMEOUT=900 test_wrapper='valgrind -q --error-exitcode=99 --leak-check=full' test-unit
 
+# tests/fuzz/fuzz_X.c is one libFuzzer program. What it learns stays in build/fuzz/corpus; the seeds are committed, and
+# tests/fuzz/seeds.py writes them. An input that breaks a property is left in build/fuzz, and named.
+fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz_support := $(call unit_object,tests/fuzz/differ.c tests/unit/parse_trace.c)
+FUZZ ?= $(fuzz_targets)
+SECONDS ?= 60
+
+fuzz: ## libFuzzer on what reads foreign bytes: make fuzz SECONDS=600 (FUZZ='request reply' for some)
+	$(Q)$(MAKE) SANITIZE=fuzz CC=clang $(FUZZ:%=fuzz/%)
+
+$(B)/fuzz/%: $(O)/tests/fuzz/fuzz_%.o $(fuzz_support) $(library)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(link) -fsanitize=fuzzer $(filter %.o,$^) $(library) $(cmocka_libs) $(deps_libs) $(LDLIBS) -o $@
+
+.SECONDARY: $(fuzz_targets:%=$(O)/tests/fuzz/fuzz_%.o) $(fuzz_support)
+.PHONY: $(fuzz_targets:%=fuzz/%)
+$(fuzz_targets:%=fuzz/%): fuzz/%: $(B)/fuzz/% | dependencies-check
+	$(Q)mkdir -p $(B)/corpus/$* && UBSAN_OPTIONS=print_stacktrace=1 $< -max_total_time=$(SECONDS) -max_len=4096 \
+		-timeout=10 -dict=tests/fuzz/http.dict -artifact_prefix=$(B)/$*- -print_final_stats=1 \
+		$(B)/corpus/$* tests/fuzz/corpus/$* >$(B)/$*.log 2>&1 || { tail -n40 $(B)/$*.log; exit 1; }; \
+		echo "fuzz $*: $$(awk '/number_of_executed_units/ { print $$2 }' $(B)/$*.log) inputs, none breaks a property"
+
+-include $(patsubst %.o,%.d,$(fuzz_targets:%=$(O)/tests/fuzz/fuzz_%.o) $(fuzz_support))
+
 # ---------------------------------------------------------------- the code's form
 
-c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] bench/*.[ch] bench/*/*.[ch]))
+c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] bench/*/*.[ch]))
 tidy_files := $(sort $(filter %.c,$(sources)) $(wildcard src/main.c src/fiber/switch_ucontext.c bench/*.c bench/micro/*.c))
 
 .PHONY: layers tidy format

@@ -32,7 +32,7 @@ cause() { grep -m1 -E '^(E:|[Ee]rror)' "$1" || tail -n1 "$1"; } # a package mana
 case $mode in
     build) required=(compiler pkg-config liburing llhttp cjson) optional=() ;;
     test)  required=(cmocka pytest ab curl) optional=(hey wrk) ;;
-    check) required=(clang-tidy clang-format) optional=(valgrind) ;;
+    check) required=(clang-tidy clang-format libfuzzer) optional=(valgrind) ;;
     bench) required=(python3 curl) optional=(wrk boost-context) ;;
     *) echo "usage: $0 build|test|check|bench" >&2; exit 2 ;;
 esac
@@ -48,6 +48,8 @@ have() { # is it there, and new enough?
         pytest)        # the Makefile looks in the same two places
                        local find='import importlib.util as u; exit(u.find_spec("pytest") is None)'
                        /usr/bin/python3 -c "$find" 2>/dev/null || python3 -c "$find" 2>/dev/null ;;
+        libfuzzer)     echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+                           clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null >/dev/null 2>&1 ;;
         boost-context) [[ -e /usr/include/boost/context/fiber.hpp ]] ;;
         *)             is_there "$1" ;;
     esac
@@ -73,6 +75,8 @@ package() { # package THING apt|dnf|pacman: what it is called there
         ab:apt)                  echo apache2-utils ;;
         ab:dnf)                  echo httpd-tools ;;
         ab:pacman)               echo apache ;;
+        libfuzzer:apt)           echo clang libclang-rt-dev ;;
+        libfuzzer:dnf | libfuzzer:pacman) echo clang compiler-rt ;;
         clang-*:dnf)             echo clang-tools-extra ;;
         clang-*:pacman)          echo clang ;;
         boost-context:apt)       echo libboost-context-dev ;;
