@@ -35,7 +35,7 @@ def image(docker_engine, tmp_path_factory):
     """The image, built once by Compose as a user does; its name."""
     name = engine.PREFIX
     project = engine.Project(tmp_path_factory.mktemp("build"), name)
-    project.compose("build", "ringspun", timeout=300)
+    project.compose("build", "ringspun", timeout=600)
     yield name
     engine.docker("image", "rm", "-f", name, f"{name}-balancer", check=False)
 

@@ -36,7 +36,7 @@ def pytest_sessionfinish(session):
 
 
 def pytest_report_header():
-    return "every server under docker/seccomp.json, a refused call ends it" if os.environ.get("RINGSPUN_SECCOMP") else None
+    return "every server under docker/seccomp.json" if os.environ.get("RINGSPUN_SECCOMP") else None
 
 
 def pytest_collection_modifyitems(items):

@@ -17,7 +17,9 @@ README = seccomp_profile.PROFILE.parent / "README.md"
 PROFILE = json.loads(seccomp_profile.PROFILE.read_text("utf-8"))
 CALLS = sorted({name for rule in PROFILE["syscalls"] for name in rule["names"]})
 
-pytestmark = pytest.mark.skipif(seccomp_profile.reason_against() is not None, reason=str(seccomp_profile.reason_against()))
+REASON = seccomp_profile.reason_against()
+
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 
 def launched(directory, profile, *command):
@@ -47,9 +49,10 @@ def test_all_is_refused_but_what_is_listed():
     assert len(CALLS) < 95
 
 
-@pytest.mark.parametrize("name", ["ptrace", "mount", "unshare", "setns", "bpf", "keyctl", "perf_event_open", "kexec_load",
-                                  "init_module", "chmod", "unlink", "unlinkat", "mkdir", "mkdirat", "rename", "kill",
-                                  "fork", "vfork", "process_vm_readv", "userfaultfd", "open_by_handle_at", "chroot"])
+@pytest.mark.parametrize("name", ["ptrace", "mount", "unshare", "setns", "bpf", "keyctl", "perf_event_open",
+                                  "kexec_load", "init_module", "chmod", "unlink", "unlinkat", "mkdir", "mkdirat",
+                                  "rename", "kill", "fork", "vfork", "process_vm_readv", "userfaultfd",
+                                  "open_by_handle_at", "chroot"])
 def test_what_an_intruder_would_like_is_not_listed(name):
     """Nor anything else that neither the server nor runc needs."""
     assert name not in CALLS
@@ -81,7 +84,8 @@ def test_threads_are_allowed_and_namespaces_are_not(tmp_path):
         assert launched(tmp_path, PROFILE, str(program), what).returncode == -signal.SIGSYS, what
 
 
-@pytest.mark.parametrize("name", ["io_uring_setup", "io_uring_enter", "io_uring_register", "madvise", "signalfd4", "accept4"])
+@pytest.mark.parametrize("name", ["io_uring_setup", "io_uring_enter", "io_uring_register", "madvise", "signalfd4",
+                                  "accept4"])
 def test_a_profile_that_lacks_a_call_is_noticed(tmp_path, name):
     """Each of these the server makes at every start."""
     if SANITIZED:
