@@ -8,9 +8,9 @@
 #include "ring/op.h"
 
 #include <errno.h>
-#include <sys/epoll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/must.h"
 #include "fiber/fiber.h"
