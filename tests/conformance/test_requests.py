@@ -61,11 +61,12 @@ def test_every_byte_alone(server):
     play([plays(server, case, [bytes([byte]) for byte in case.data], "byte by byte") for case in short()])
 
 
-@pytest.mark.parametrize("pause", [0.0, PAUSE], ids=["at once", "with pauses"])
-def test_cut_at_every_byte(server, pause):
-    """Each valid case in two pieces, cut at each place."""
+@pytest.mark.parametrize("pause, every", [(0.0, 1), (PAUSE, 3)], ids=["at once", "with pauses"])
+def test_cut_at_every_byte(server, pause, every):
+    """Each valid case in two pieces, cut at each place, and with a pause at each third."""
     play([plays(server, case, cut(case.data, at), f"cut at {at}")
-          for case in short(valid=True) for at in range(1, len(case.data))], pause)
+          for number, case in enumerate(short(valid=True))
+          for at in range(1 + number % every, len(case.data), every)], pause)
 
 
 def test_three_pieces(server):
