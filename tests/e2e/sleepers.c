@@ -59,6 +59,8 @@ static int connect_to(uint16_t port, unsigned index)
     }
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    struct linger reset = {.l_onoff = 1}; /* a FIN would be a half-close, and the server go on */
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     struct sockaddr_in from = {.sin_family = AF_INET,
                                .sin_addr.s_addr = htonl(0x7f000101u + index % 200)};
     struct sockaddr_in to = {
