@@ -168,7 +168,8 @@ static int open_row(struct process *process, const struct row *row,
 
 /*
  * claim_listeners - who listens on which of the sockets that were passed: first
- * those that a socket unit named after a server, then those that have its port.
+ * those that a socket unit named after a server and that have its port (several
+ * servers may have one name), then those with its name, then those with its port.
  *
  * Returns  0; an exit code: one that nobody accepts from would let its clients
  *          connect and wait for ever, which is worse than no start
@@ -177,13 +178,14 @@ static int claim_listeners(struct process *process, struct systemd_listener *cla
 {
     struct systemd *systemd = &process->systemd;
 
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        bool wanted = is_wanted(&rows[i], process->config);
-        claims[i] = wanted ? systemd_claim_named(systemd, rows[i].name) : NULL;
-    }
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (claims[i] == NULL && is_wanted(&rows[i], process->config)) {
-            claims[i] = systemd_claim_port(systemd, (uint16_t)port_of(&rows[i], process->config));
+    memset(claims, 0, ROW_COUNT * sizeof(*claims));
+    for (int pass = 0; pass < 3; pass++) {
+        for (size_t i = 0; i < ROW_COUNT; i++) {
+            const struct row *row = &rows[i];
+            if (claims[i] == NULL && is_wanted(row, process->config)) {
+                claims[i] = systemd_claim(systemd, pass < 2 ? row->name : NULL,
+                                          pass != 1 ? port_of(row, process->config) : -1);
+            }
         }
     }
     const struct systemd_listener *stray = systemd_unclaimed(systemd);

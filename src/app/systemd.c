@@ -187,23 +187,12 @@ int systemd_adopt(struct systemd *systemd, char *why, size_t size)
     return 0;
 }
 
-struct systemd_listener *systemd_claim_named(struct systemd *systemd, const char *name)
+struct systemd_listener *systemd_claim(struct systemd *systemd, const char *name, int port)
 {
     for (unsigned i = 0; i < systemd->listener_count; i++) {
         struct systemd_listener *listener = &systemd->listeners[i];
-        if (!listener->claimed && slice_equal(listener->name, slice_of(name))) {
-            listener->claimed = true;
-            return listener;
-        }
-    }
-    return NULL;
-}
-
-struct systemd_listener *systemd_claim_port(struct systemd *systemd, uint16_t port)
-{
-    for (unsigned i = 0; i < systemd->listener_count; i++) {
-        struct systemd_listener *listener = &systemd->listeners[i];
-        if (!listener->claimed && listener->port == port) {
+        if (!listener->claimed && (name == NULL || slice_equal(listener->name, slice_of(name))) &&
+            (port < 0 || listener->port == port)) {
             listener->claimed = true;
             return listener;
         }

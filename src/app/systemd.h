@@ -64,15 +64,15 @@ void systemd_read(struct systemd *out, char **environment, int process_id);
 int systemd_adopt(struct systemd *systemd, char *why, size_t size) WARN_UNUSED;
 
 /*
- * systemd_claim_named / systemd_claim_port - the passed socket for a server, by the
- * name that the socket unit gave it (FileDescriptorName=), or by its port; first
- * all servers ask by name, then those without a socket by port.
+ * systemd_claim - the passed socket for a server.
  *
- * Returns  NULL: none fits
+ * @name  that the socket unit must have given it (FileDescriptorName=); NULL: any
+ * @port  that it must listen on; -1: any
+ *
+ * Returns  NULL: none fits that nobody has claimed
  * Owner    its descriptor is the caller's
  */
-struct systemd_listener *systemd_claim_named(struct systemd *systemd, const char *name);
-struct systemd_listener *systemd_claim_port(struct systemd *systemd, uint16_t port);
+struct systemd_listener *systemd_claim(struct systemd *systemd, const char *name, int port);
 
 /* systemd_unclaimed - the first passed socket that no server wanted; NULL: none. */
 const struct systemd_listener *systemd_unclaimed(const struct systemd *systemd);

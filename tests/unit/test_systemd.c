@@ -173,21 +173,23 @@ static void names_go_to_descriptors_in_order(void **state)
     }
 }
 
-static void a_name_comes_before_a_port_and_nothing_is_claimed_twice(void **state)
+static void a_socket_is_claimed_by_name_and_port_and_once(void **state)
 {
     (void)state;
     struct systemd systemd = {.listener_count = 3};
     systemd.listeners[0] = (struct systemd_listener){.fd = 3, .name = SLICE("x"), .port = 8080};
     systemd.listeners[1] = (struct systemd_listener){.fd = 4, .name = SLICE("http"), .port = 80};
     systemd.listeners[2] = (struct systemd_listener){.fd = 5, .name = SLICE(""), .port = 8085};
-    assert_int_equal(systemd_claim_named(&systemd, "http")->fd, 4);
-    assert_null(systemd_claim_named(&systemd, "http"));
-    assert_null(systemd_claim_named(&systemd, "htt"));
-    assert_int_equal(systemd_claim_port(&systemd, 8085)->fd, 5);
-    assert_null(systemd_claim_port(&systemd, 8085));
-    assert_null(systemd_claim_port(&systemd, 80));
+    assert_null(systemd_claim(&systemd, "http", 8080));
+    assert_null(systemd_claim(&systemd, "x", 80));
+    assert_int_equal(systemd_claim(&systemd, "http", -1)->fd, 4);
+    assert_null(systemd_claim(&systemd, "http", -1));
+    assert_null(systemd_claim(&systemd, "htt", -1));
+    assert_int_equal(systemd_claim(&systemd, NULL, 8085)->fd, 5);
+    assert_null(systemd_claim(&systemd, NULL, 8085));
+    assert_null(systemd_claim(&systemd, NULL, 80));
     assert_int_equal(systemd_unclaimed(&systemd)->fd, 3);
-    assert_int_equal(systemd_claim_port(&systemd, 8080)->fd, 3);
+    assert_int_equal(systemd_claim(&systemd, NULL, 8080)->fd, 3);
     assert_null(systemd_unclaimed(&systemd));
 }
 
@@ -361,7 +363,7 @@ int main(void)
         cmocka_unit_test(what_a_manager_says_is_read_and_taken_out),
         cmocka_unit_test(complaints_about_every_variable_fit),
         cmocka_unit_test(names_go_to_descriptors_in_order),
-        cmocka_unit_test(a_name_comes_before_a_port_and_nothing_is_claimed_twice),
+        cmocka_unit_test(a_socket_is_claimed_by_name_and_port_and_once),
         cmocka_unit_test(messages_arrive_at_paths_and_abstract_names),
         cmocka_unit_test(a_manager_that_does_not_read_holds_nobody_for_ever),
         cmocka_unit_test(nobody_is_told_without_a_manager),
