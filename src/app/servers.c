@@ -173,12 +173,12 @@ static int open_row(struct process *process, const struct row *row,
  *
  * Returns  0; an exit code: one that nobody accepts from would let its clients
  *          connect and wait for ever, which is worse than no start
+ * Owner    claims begins as NULLs
  */
 static int claim_listeners(struct process *process, struct systemd_listener *claims[ROW_COUNT])
 {
     struct systemd *systemd = &process->systemd;
 
-    memset(claims, 0, ROW_COUNT * sizeof(*claims));
     for (int pass = 0; pass < 3; pass++) {
         for (size_t i = 0; i < ROW_COUNT; i++) {
             const struct row *row = &rows[i];
@@ -203,7 +203,7 @@ static int claim_listeners(struct process *process, struct systemd_listener *cla
 int servers_open(struct process *process)
 {
     const struct config *config = process->config;
-    struct systemd_listener *claims[ROW_COUNT];
+    struct systemd_listener *claims[ROW_COUNT] = {NULL};
 
     int code = claim_listeners(process, claims);
     if (code != 0) {
