@@ -85,7 +85,7 @@ link = $(CC) $(cflags) $(ldflags)
 # ---------------------------------------------------------------- the program
 
 .PHONY: all run help
-all: $(B)/ringspun ## build build/ringspun (with SANITIZE= or SWITCH=, in a directory of its own)
+all: $(B)/ringspun $(B)/ringload ## build build/ringspun and build/ringload (with SANITIZE= or SWITCH=, in a directory of its own)
 
 run: all ## build, and run the server: make run ARGS='--server.port=8081'
 	$(Q)exec $(B)/ringspun $(ARGS)
@@ -96,6 +96,18 @@ help: ## print this
 $(B)/ringspun: $(O)/main.o $(library)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(O)/main.o $(library) $(deps_libs) $(LDLIBS) -o $@
+
+# The load generator: bench/ringload, on the same library.
+load_sources := $(wildcard bench/ringload/*.c)
+load_objects := $(load_sources:%.c=$(O)/%.o)
+
+$(B)/ringload: $(load_objects) $(library)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(load_objects) $(library) $(deps_libs) -lm $(LDLIBS) -o $@
+
+$(O)/bench/ringload/%.o: bench/ringload/%.c $(O)/flags | dependencies
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(compile) -Ibench -c $< -o $@
 
 $(library): $(objects)
 	$(call say,AR,$@)
@@ -126,8 +138,8 @@ dependencies-test dependencies-check dependencies-bench: dependencies-%: | depen
 # ---------------------------------------------------------------- unit tests
 
 # tests/unit/test_X.c is one cmocka program. One that says `/* links: scripted kernel */` links kernel.c and kernel_*.c
-# in front of the library, so that the archive's ring.o and sys.o are not drawn in; whatever else stands beside the
-# tests is theirs to call.
+# in front of the library, so that the archive's ring.o and sys.o are not drawn in; `/* links: bench/x/y */` links
+# that object of bench/. Whatever else stands beside the tests is theirs to call.
 unit_sources := $(wildcard tests/unit/test_*.c)
 unit_scripted := $(if $(unit_sources),$(shell grep -l -F '/* links: scripted kernel */' $(unit_sources)))
 unit_kernel := $(wildcard tests/unit/kernel.c tests/unit/kernel_*.c)
@@ -139,11 +151,15 @@ TEST_TIMEOUT ?= 120
 
 $(O)/tests/%.o: tests/%.c $(O)/flags | dependencies-test
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(compile) -Wno-frame-larger-than -Itests/unit $(cmocka_cflags) -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(compile) -Wno-frame-larger-than -Itests/unit -Ibench $(cmocka_cflags) -c $< -o $@
 
 $(B)/tests/unit/%: $(O)/tests/unit/%.o $(call unit_object,$(unit_support)) $(library)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(link) $(filter %.o,$^) $(library) $(cmocka_libs) $(deps_libs) $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D) && $(link) $(filter %.o,$^) $(library) $(cmocka_libs) $(deps_libs) -lm $(LDLIBS) -o $@
+
+# "tests/unit/test_X.c:/* links: bench/x/y */" becomes a line "build/tests/unit/test_X: build/obj/bench/x/y.o"
+$(foreach l,$(shell grep -o -H '/[*] links: bench/[a-z_/]*' $(unit_sources) /dev/null | sed 's,:.*: ,:,'),\
+	$(eval $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(firstword $(subst :, ,$l))): $(O)/$(lastword $(subst :, ,$l)).o))
 
 $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(unit_scripted)): $(call unit_object,$(unit_kernel))
 
@@ -159,16 +175,16 @@ test-unit: $(TESTS:%=$(B)/tests/unit/test_%) ## the unit tests alone (TESTS='par
 	done; echo "unit tests ($(B)): $(words $(TESTS)) programs passed"
 
 -include $(patsubst %.o,%.d,$(call unit_object,$(unit_sources) $(unit_kernel) $(unit_support)))
--include $(objects:.o=.d) $(O)/main.d
+-include $(objects:.o=.d) $(O)/main.d $(load_objects:.o=.d)
 
 # ---------------------------------------------------------------- all the tests
 
 # The tests against the real binary and real clients, and the tables of RFC 9110 and 9112. What they leave out (a client
 # that the distribution does not have) pytest says. E2E_ARGS='-k drain -x' is handed to pytest. Each server runs under
 # docker/seccomp.json, where a call that it does not allow ends the server; SECCOMP= goes without.
-test-e2e: $(B)/ringspun | dependencies-test ## the end-to-end tests alone (E2E_ARGS='-k drain' for some)
-	$(Q)RINGSPUN_BINARY=$(abspath $(B)/ringspun) RINGSPUN_SANITIZED=$(SANITIZE) RINGSPUN_SECCOMP=$(SECCOMP) \
-		PYTHONDONTWRITEBYTECODE=1 \
+test-e2e: $(B)/ringspun $(B)/ringload | dependencies-test ## the end-to-end tests alone (E2E_ARGS='-k drain' for some)
+	$(Q)RINGSPUN_BINARY=$(abspath $(B)/ringspun) RINGLOAD_BINARY=$(abspath $(B)/ringload) \
+		RINGSPUN_SANITIZED=$(SANITIZE) RINGSPUN_SECCOMP=$(SECCOMP) PYTHONDONTWRITEBYTECODE=1 \
 		timeout -k 10 $(E2E_TIMEOUT) $(PYTHON) -m pytest -p no:cacheprovider -q tests/e2e tests/conformance $(E2E_ARGS)
 
 E2E_ARGS ?=
@@ -240,7 +256,7 @@ $(fuzz_targets:%=fuzz/%): fuzz/%: $(B)/fuzz/% | dependencies-check
 # ---------------------------------------------------------------- the code's form
 
 c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] bench/*/*.[ch]))
-tidy_files := $(sort $(filter %.c,$(sources)) $(wildcard src/main.c src/fiber/switch_ucontext.c bench/*.c bench/micro/*.c))
+tidy_files := $(sort $(filter %.c,$(sources)) $(wildcard src/main.c src/fiber/switch_ucontext.c bench/*.c bench/micro/*.c) $(load_sources))
 
 .PHONY: layers tidy format
 layers: $(O)/main.o $(library) ## check who includes whom, and that only ring/ calls the kernel
@@ -252,7 +268,7 @@ tidy: $(tidy_files:%=tidy/%) ## clang-tidy, with clang's own warnings
 .PHONY: $(tidy_files:%=tidy/%)
 $(tidy_files:%=tidy/%): tidy/%: | dependencies-check
 	$(call say,TIDY,$*)
-	$(Q)mkdir -p $(O)/tidy && clang-tidy --quiet $* -- $(cppflags) -std=gnu11 $(warnings) -pthread \
+	$(Q)mkdir -p $(O)/tidy && clang-tidy --quiet $* -- $(cppflags) -Ibench -std=gnu11 $(warnings) -pthread \
 		2>$(O)/tidy/$(subst /,-,$*) || { cat $(O)/tidy/$(subst /,-,$*) >&2; exit 1; }
 
 format: | dependencies-check ## lay all C files out with clang-format
