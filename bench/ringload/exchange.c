@@ -44,7 +44,15 @@ enum verdict exchange__connect(struct exchange *exchange)
         lane->tally.reused++;
         return VERDICT_ANSWERED;
     }
-    int result = seat_connect(exchange->seat, lane, exchange->deadline_ns);
+    int result = launch_wait(&lane->launch, exchange->deadline_ns);
+    if (result == 0 && lane->load->gap_ns == 0) {
+        /* That wait was ours and not the server's. */
+        exchange->start_ns = lane->carrier->sched.now_ns;
+        exchange->deadline_ns = exchange->start_ns + lane->load->options->timeout_ns;
+    }
+    if (result == 0) {
+        result = seat_connect(exchange->seat, lane, exchange->deadline_ns);
+    }
     if (result == 0) {
         return VERDICT_ANSWERED;
     }

@@ -94,10 +94,10 @@ void expect_make(struct expectation *expectation, const struct options *options,
         expectation->seconds = rounds * delay;
         expectation->rate = (double)options->requests / expectation->seconds;
         snprintf(expectation->text, sizeof(expectation->text),
-                 "Expected: %.0f requests, %.0f at a time, %.3f s each: %.0f rounds, %.3f s, %.1f "
+                 "Expected: %.0f requests, %.0f at a time, %.3f s each: %.0f round%s, %.3f s, %.1f "
                  "requests/s",
-                 (double)options->requests, at_a_time, delay, rounds, expectation->seconds,
-                 expectation->rate);
+                 (double)options->requests, at_a_time, delay, rounds, rounds == 1 ? "" : "s",
+                 expectation->seconds, expectation->rate);
     }
 }
 

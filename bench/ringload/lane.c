@@ -68,6 +68,7 @@ static void run_create(struct message *message)
 {
     struct lane *lane = container_of(message, struct lane, create);
     current_lane = lane;
+    launch_init(&lane->launch, lane->load->plan.queue, lane->load->plan.carriers);
     for (uint64_t i = 0; i < lane->user_count; i++) {
         struct user *user = &lane->users[i];
         user->lane = lane;
@@ -80,6 +81,7 @@ static void run_create(struct message *message)
         }
         lane->live++;
     }
+    load_lane_created(lane->load);
     if (lane->live == 0) {
         load_lane_ready(lane->load);
         load_lane_done(lane->load);

@@ -15,6 +15,7 @@
 
 #include "base/attr.h"
 #include "ring/carrier.h"
+#include "ringload/launch.h"
 #include "ringload/seat.h"
 #include "ringload/tally.h"
 
@@ -42,9 +43,10 @@ struct lane {
     uint64_t seat_count;
     struct message create, go, halt;
     /* the carrier's own */
+    struct launch launch;
     struct seat *free_seats;
     uint64_t live;        /* users */
-    uint64_t waiting;     /* users that are parked at the start */
+    uint64_t waiting;     /* users that have come to the start */
     uint64_t next;        /* user that sets off next */
     size_t address;       /* of the target's, the one in use */
     uint32_t source;      /* number of the client address in use; 0: the kernel's choice */

@@ -56,6 +56,11 @@ static void tell(struct load *load, atomic_uint *count)
     }
 }
 
+void load_lane_created(struct load *load)
+{
+    tell(load, &load->created);
+}
+
 void load_lane_ready(struct load *load)
 {
     tell(load, &load->ready);
@@ -185,8 +190,9 @@ static int create(struct load *load, struct outcome *outcome)
     for (unsigned i = 0; i < load->lane_count; i++) {
         lane_create(&load->lanes[i]);
     }
-    await(load, &load->ready, NULL, &outcome->interrupted);
+    await(load, &load->created, NULL, &outcome->interrupted);
     outcome->create_seconds = (double)(sys_clock_ns() - began_ns) / (double)NS_PER_S;
+    await(load, &load->ready, NULL, &outcome->interrupted);
     for (unsigned i = 0; i < load->lane_count; i++) {
         if (load->lanes[i].create_error != 0) {
             complain("no memory for %llu users ('sysctl vm.max_map_count' bounds them too)",

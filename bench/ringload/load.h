@@ -34,7 +34,8 @@ struct load {
     /* all carriers' */
     _Alignas(64) _Atomic uint64_t taken; /* requests */
     _Alignas(64) atomic_bool reached;    /* a connect has succeeded */
-    atomic_uint ready;                   /* lanes */
+    atomic_uint created;                 /* lanes, that far */
+    atomic_uint ready;
     atomic_uint done;
 };
 
@@ -76,7 +77,8 @@ bool load_take(struct load *load, uint64_t *start_ns);
 bool load_is_reached(struct load *load);
 void load_set_reached(struct load *load);
 
-/* load_lane_ready, load_lane_done - by a lane: its users stand at the start; the last has ended. */
+/* load_lane_created, load_lane_ready, load_lane_done - by a lane: its users stand at the start; the last has ended. */
+void load_lane_created(struct load *load);
 void load_lane_ready(struct load *load);
 void load_lane_done(struct load *load);
 

@@ -33,6 +33,7 @@ enum {
     OPTION_NO_KEEPALIVE,
     OPTION_CONNECT_ONLY,
     OPTION_HOLD,
+    OPTION_BURST,
     OPTION_GREETER,
     OPTION_BODY_FILE,
     OPTION_JSON,
@@ -55,6 +56,7 @@ static const struct option names[] = {
     {"no-keepalive", no_argument, NULL, OPTION_NO_KEEPALIVE},
     {"connect-only", no_argument, NULL, OPTION_CONNECT_ONLY},
     {"hold", no_argument, NULL, OPTION_HOLD},
+    {"burst", no_argument, NULL, OPTION_BURST},
     {"greeter", no_argument, NULL, OPTION_GREETER},
     {"method", required_argument, NULL, 'm'},
     {"header", required_argument, NULL, 'H'},
@@ -195,6 +197,9 @@ static int read_flag(struct options *options, struct seen *seen, int option)
     case OPTION_HOLD:
         seen->hold = true;
         return 0;
+    case OPTION_BURST:
+        options->burst = true;
+        return 0;
     case OPTION_GREETER:
         seen->greeter = true;
         return 0;
@@ -330,10 +335,13 @@ static int check_amount(struct options *options, const struct seen *seen)
         return 0;
     }
     if (options->users > 0) {
-        if (seen->requests || seen->connections || seen->duration || options->rate > 0) {
-            return refuse("--users makes one request a user: not with -n, -c, -d or -R");
+        if (seen->requests || seen->duration || options->rate > 0) {
+            return refuse("--users makes one request a user: not with -n, -d or -R");
         }
-        options->requests = options->connections = options->users;
+        if (!seen->connections || options->connections > options->users) {
+            options->connections = options->users;
+        }
+        options->requests = options->users;
         return 0;
     }
     if (!seen->requests) {

@@ -43,6 +43,7 @@ struct options {
     bool keepalive;
     bool json;
     bool quiet;
+    bool burst; /* begin all connections at once, whatever the server's queue */
     bool has_body;
     const char *method;
     const char *headers[OPTIONS_HEADERS_MAX];

@@ -16,25 +16,42 @@
 #define DESCRIPTORS_FIXED 32u
 #define DESCRIPTORS_PER_CARRIER 4u
 
-/* Of the ports that the kernel chooses from: others use some, and a search for the last few is slow. */
-#define PORTS_USABLE(count) ((count) / 4 * 3)
+/*
+ * Of the ports that the kernel chooses from. Others use some, and its search for a free one
+ * tries one after the other: where it costs but two calls to use more addresses, we fill none.
+ */
+#define PORTS_USABLE(count) ((count) / 10 * 9)
+#define PORTS_COMFORTABLE(count) ((count) / 4)
 
 typedef unsigned long long ull;
+
+/* The queue of a listener elsewhere: what kernels since 5.4 allow by default. */
+#define QUEUE_DEFAULT 4096u
+
+/* numbers - two, or one, from a file of the kernel's. Returns how many there were. */
+static int numbers(const char *path, uint64_t *first, uint64_t *second)
+{
+    char text[64], *end;
+    ssize_t length = sys_read_file(path, text, sizeof(text) - 1);
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = '\0';
+    *first = strtoul(text, &end, 10);
+    if (end == text) {
+        return 0;
+    }
+    *second = strtoul(end, &end, 10);
+    return *second > 0 ? 2 : 1;
+}
 
 /* ports - how many the kernel may choose for a client. */
 static uint64_t ports(void)
 {
-    char text[64];
-    ssize_t length =
-        sys_read_file("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text) - 1);
-    char *end;
-    if (length > 0) {
-        text[length] = '\0';
-        unsigned long low = strtoul(text, &end, 10);
-        unsigned long high = strtoul(end, NULL, 10);
-        if (low > 0 && high >= low && high < 65536) {
-            return high - low + 1;
-        }
+    uint64_t low, high;
+    if (numbers("/proc/sys/net/ipv4/ip_local_port_range", &low, &high) == 2 && low <= high &&
+        high < 65536) {
+        return high - low + 1;
     }
     return 28232; /* the kernel's default: 32768 to 60999 */
 }
@@ -62,10 +79,10 @@ static int check_descriptors(struct plan *plan, const struct options *options)
 
 static int check_ports(struct plan *plan, const struct options *options)
 {
-    uint64_t usable = PORTS_USABLE(ports());
+    uint64_t usable = PORTS_USABLE(ports()), comfortable = PORTS_COMFORTABLE(ports());
     plan->sources = 1;
     if (options->target.is_loopback) {
-        uint64_t needed = (plan->at_once + usable - 1) / usable;
+        uint64_t needed = (plan->at_once + comfortable - 1) / comfortable;
         plan->sources = options->sources > 0 ? options->sources : (unsigned)needed;
         return 0;
     }
@@ -100,6 +117,11 @@ int plan_make(struct plan *plan, const struct options *options)
     }
     if (plan->carriers > plan->at_once) {
         plan->carriers = (unsigned)plan->at_once;
+    }
+    uint64_t none;
+    if (!options->burst && (!options->target.is_loopback ||
+                            numbers("/proc/sys/net/core/somaxconn", &plan->queue, &none) == 0)) {
+        plan->queue = QUEUE_DEFAULT;
     }
     int code = check_descriptors(plan, options);
     return code != 0 ? code : check_ports(plan, options);

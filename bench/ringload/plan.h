@@ -16,6 +16,7 @@ struct options;
 
 struct plan {
     uint64_t at_once; /* connections at the same time */
+    uint64_t queue;   /* connections that the server has not accepted; 0: no matter */
     unsigned carriers;
     unsigned sources;          /* client addresses in turn; 1: the kernel's choice */
     char note[PLAN_NOTE_SIZE]; /* why at_once is less than the users; or "" */

@@ -49,14 +49,18 @@ int seat_connect(struct seat *seat, struct lane *lane, uint64_t deadline_ns)
             lane->tally.connections++;
             lane_show_open(lane, 1);
             histogram_record(&lane->tally.connect, lane->carrier->sched.now_ns - began_ns);
-            seat->served = 0;
+            seat->answered = false;
             return 0;
         }
         if (result == -EADDRNOTAVAIL && target->is_loopback && tried++ < LANE_SOURCES_TRIED) {
             lane_next_source(lane); /* the ports of this one are used up */
             continue;
         }
+        if (early && result == -ETIMEDOUT && load_is_reached(lane->load)) {
+            continue; /* somebody has been met meanwhile: this one has its whole time */
+        }
         if (result == -ECANCELED || load_is_reached(lane->load)) {
+            launch_answered(&lane->launch);
             return result;
         }
         /* Nobody has been met yet: the name may have another address. */
@@ -68,10 +72,19 @@ int seat_connect(struct seat *seat, struct lane *lane, uint64_t deadline_ns)
     }
 }
 
+void seat_answered(struct seat *seat, struct lane *lane)
+{
+    if (!seat->answered) {
+        seat->answered = true;
+        launch_answered(&lane->launch);
+    }
+}
+
 void seat_close(struct seat *seat, bool reset)
 {
     if (wire_is_open(&seat->wire)) {
         struct lane *lane = lane_current();
+        seat_answered(seat, lane);
         wire_close(&seat->wire, reset);
         lane_show_open(lane, -1);
     }

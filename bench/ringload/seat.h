@@ -25,8 +25,8 @@ struct lane;
 struct seat {
     struct seat *next; /* free seats of the lane */
     struct wire wire;
-    uint64_t served; /* answers on this connection */
-    char *large;     /* heap: received into, once an answer has filled room; or NULL */
+    bool answered; /* this connection has had an answer: see launch.h */
+    char *large;   /* heap: received into, once an answer has filled room; or NULL */
     struct parser parser;
     struct arena arena;
     char head[SEAT_HEAD_BYTES];
@@ -40,13 +40,16 @@ struct op_room seat_room(struct seat *seat);
 void seat_enlarge(struct seat *seat);
 
 /*
- * seat_connect - open the connection: to the first address of the target that
+ * seat_connect - open the connection, for which launch_wait gave the permit: to the first address of the target that
  * answers, from the source address that has ports left.
  *
  * Returns  0; -ETIMEDOUT, -ECONNREFUSED, … ; -ECANCELED
  * Parks    yes
  */
 int seat_connect(struct seat *seat, struct lane *lane, uint64_t deadline_ns) WARN_UNUSED;
+
+/* seat_answered - the server has accepted this connection, since it answers. */
+void seat_answered(struct seat *seat, struct lane *lane);
 
 /* seat_close - the connection, if there is one. */
 void seat_close(struct seat *seat, bool reset);

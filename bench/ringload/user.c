@@ -131,6 +131,7 @@ static void work(struct lane *lane, struct seat *seat)
         enum verdict verdict = make(&exchange);
         switch (verdict) {
         case VERDICT_ANSWERED:
+            seat_answered(seat, lane);
             note_answer(&exchange);
             note_status(&exchange);
             break;
