@@ -46,6 +46,10 @@ static int parse_value(struct condition *condition, const char *text)
     const char *rest;
     switch (condition->metric) {
     case CONDITION_RATE:
+        if (quantity_count(text, &ns) == 0) { /* 10k */
+            condition->value = (double)ns;
+            return 0;
+        }
         return quantity_decimal(text, &condition->value, &rest) != 0 || *rest != '\0' ? -EINVAL : 0;
     case CONDITION_ERRORS:
         if (quantity_decimal(text, &condition->value, &rest) != 0) {

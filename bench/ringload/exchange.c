@@ -69,6 +69,7 @@ ssize_t exchange__recv(struct exchange *exchange, uint64_t deadline_ns)
     struct op_room room = seat_room(seat);
     ssize_t got = wire_recv(&seat->wire, room, deadline_ns);
     if (got > 0) {
+        exchange->any = true;
         exchange->lane->tally.received_bytes += (uint64_t)got;
     }
     return got;

@@ -27,7 +27,9 @@ struct exchange {
     struct seat *seat;
     uint64_t start_ns;    /* intended */
     uint64_t deadline_ns; /* of the connect and the answer together */
+    bool idled;           /* the connection lay idle before it */
     /* what became of it */
+    bool any;        /* some byte has come */
     uint64_t end_ns; /* the answer's last byte */
     enum failure failure;
     int error;          /* -errno of a connect that failed */

@@ -75,12 +75,17 @@ static const struct option names[] = {
 
 void complain(const char *format, ...)
 {
+    char line[1024];
     va_list values;
     va_start(values, format);
-    fputs("ringload: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof(line), format, values);
     va_end(values);
+    for (char *at = line; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            *at = '?'; /* an argument with a line end in it still makes one line */
+        }
+    }
+    fprintf(stderr, "ringload: %s\n", line);
 }
 
 /* What has been seen on the command line, beside its values. */

@@ -94,8 +94,8 @@ static bool await_turn(struct exchange *exchange)
             return false;
         }
         struct seat *seat = exchange->seat;
-        if (wire_is_open(&seat->wire) && sched->now_ns > now_ns + IDLE_NS &&
-            !wire_is_quiet(&seat->wire)) {
+        exchange->idled = wire_is_open(&seat->wire) && sched->now_ns > now_ns + IDLE_NS;
+        if (exchange->idled && !wire_is_quiet(&seat->wire)) {
             seat_close(seat, false);
         }
     }
@@ -117,6 +117,21 @@ static void rest(const struct exchange *exchange, unsigned rests)
     (void)fiber_sleep_until(lane->carrier->sched.now_ns + pause_ns);
 }
 
+/*
+ * make_once_more - a server may close an idle connection at the moment that it is used
+ * again: that is no failure of the request, which goes by another (RFC 9112 section 9.3.1).
+ */
+static enum verdict make_once_more(struct exchange *exchange, make_exchange *make)
+{
+    enum verdict verdict = make(exchange);
+    bool gone = exchange->failure == FAILURE_RESET || exchange->failure == FAILURE_SHORT;
+    if (verdict == VERDICT_FAILED && gone && exchange->idled && !exchange->any) {
+        seat_close(exchange->seat, true);
+        verdict = make(exchange);
+    }
+    return verdict;
+}
+
 static void work(struct lane *lane, struct seat *seat)
 {
     make_exchange *make = kinds[lane->load->options->kind];
@@ -128,7 +143,7 @@ static void work(struct lane *lane, struct seat *seat)
             break;
         }
         lane->tally.started++;
-        enum verdict verdict = make(&exchange);
+        enum verdict verdict = make_once_more(&exchange, make);
         switch (verdict) {
         case VERDICT_ANSWERED:
             seat_answered(seat, lane);
