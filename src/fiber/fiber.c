@@ -55,6 +55,7 @@ static void run_entry(void)
     fiber->entry(fiber->argument);
 
     must(fiber == running_fiber());
+    task_end(&fiber->task);
     timer_disarm(&fiber->sched->timers, &fiber->timer);
     list_remove(&fiber->idle_link);
     fiber->state = FIBER_DONE;
@@ -87,6 +88,7 @@ struct fiber *fiber_spawn(struct sched *sched, struct fiber_name name, void (*en
     };
     switch_prepare(&fiber->context, low, (size_t)((char *)fiber - low), run_entry);
     timer_init(&fiber->timer);
+    task_init(&fiber->task, fiber);
     list_init(&fiber->idle_link);
     list_append(&sched->live, &fiber->live_link);
     list_append(&sched->ready, &fiber->run_link);

@@ -11,6 +11,7 @@
 #include "base/must.h"
 #include "base/time.h"
 #include "fiber/fiber.h"
+#include "fiber/task.h"
 
 /* How long a fiber is idle, or a stack free, before its pages go back. */
 #define TIDY_AFTER_NS NS_PER_S
@@ -18,6 +19,8 @@
 #define TIDY_STEP_NS (NS_PER_S / 2)
 /* Stacks trimmed a call: some 200 µs of work. */
 #define TIDY_BATCH 256
+/* Fibers that may go before others in a turn. */
+#define HURRY_MAX 64
 
 static _Thread_local struct sched *thread_sched;
 
@@ -52,6 +55,7 @@ void sched_fini(struct sched *sched)
     must(sched == thread_sched);
     must(sched->live_count == 0 && list_empty(&sched->live) && list_empty(&sched->ready));
     must(sched->timers.armed == 0);
+    must(atomic_load(&sched->told) == NULL);
     stack_pool_fini(&sched->stacks);
     thread_sched = NULL;
 }
@@ -95,6 +99,45 @@ static void run_one(struct sched *sched, struct fiber *fiber)
     fiber->state_since_ns = sched->now_ns;
 }
 
+void sched_deliver(struct sched *sched)
+{
+    struct task *newest = atomic_exchange_explicit(&sched->told, NULL, memory_order_acquire);
+    struct task *oldest = NULL;
+    while (newest != NULL) {
+        struct task *next = newest->told_next;
+        newest->told_next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest != NULL) {
+        struct task *next = oldest->told_next;
+        task__deliver(oldest);
+        oldest = next;
+    }
+}
+
+void sched__tell(struct sched *sched, struct task *task)
+{
+    void (*nudge)(struct sched *) = sched->setup.nudge;
+    must(nudge != NULL);
+    struct task *head = atomic_load_explicit(&sched->told, memory_order_relaxed);
+    do {
+        task->told_next = head;
+    } while (!atomic_compare_exchange_weak(&sched->told, &head, task));
+    if (head == NULL) {
+        nudge(sched); /* else the one before us has, and the loop has not come to it yet */
+    }
+}
+
+void sched__hurry(struct sched *sched, struct fiber *fiber)
+{
+    if (sched->hurried < HURRY_MAX) {
+        sched->hurried++;
+        list_remove(&fiber->run_link);
+        list_append(sched->ready.next, &fiber->run_link); /* before the first: at the front */
+    }
+}
+
 /*
  * While one fiber runs, fetch the stack of the next, and its struct on the way.
  * With 10 000 fibers in turn a park then costs 47 ns instead of 66.
@@ -114,6 +157,7 @@ size_t sched_run(struct sched *sched)
     const struct list *last = sched->ready.previous;
     const struct list *node;
     size_t ran = 0;
+    sched->hurried = 0;
     sched->now_ns = sched->setup.clock_ns();
     do {
         node = sched->ready.next;
@@ -124,6 +168,9 @@ size_t sched_run(struct sched *sched)
         }
         run_one(sched, fiber);
         ran++;
+        if (unlikely(atomic_load_explicit(&sched->told, memory_order_relaxed) != NULL)) {
+            sched_deliver(sched);
+        }
     } while (node != last);
     __atomic_store_n(&sched->run_started_ns, 0, __ATOMIC_RELAXED);
     return ran;

@@ -28,6 +28,7 @@
 
 struct fiber;
 struct sched;
+struct task;
 
 /* What the carrier gives its scheduler. */
 struct sched_setup {
@@ -37,6 +38,8 @@ struct sched_setup {
     uint64_t (*clock_ns)(void);
     /* called on a foreign thread to have fiber woken on its own; NULL where there is one thread */
     void (*wake_remote)(struct sched *sched, struct fiber *fiber);
+    /* called on a foreign thread: have the loop call sched_deliver soon; as above */
+    void (*nudge)(struct sched *sched);
 };
 
 struct sched {
@@ -47,6 +50,7 @@ struct sched {
     struct fiber *current;
     struct fiber *finished; /* its stack goes back once the loop stands on its own */
     struct list ready;      /* the run queue, first in first out */
+    unsigned hurried;       /* fibers that went to its front in this turn */
     struct list live;       /* every fiber, oldest first */
     struct list idle;       /* parked idle and not yet trimmed, oldest first */
     struct timer_wheel timers;
@@ -62,6 +66,8 @@ struct sched {
     /* read by the monitor thread (atomic, relaxed) */
     uint64_t run_started_ns; /* 0: no fiber on the carrier */
     uint64_t run_fiber_id;
+    /* pushed to by foreign threads: fibers' tasks that were told, newest first */
+    _Atomic(struct task *) told;
 };
 
 /*
@@ -100,6 +106,12 @@ size_t sched_expire(struct sched *sched, uint64_t now_ns);
  */
 uint64_t sched_tidy(struct sched *sched, uint64_t now_ns);
 
+/*
+ * sched_deliver - wake the fibers whose tasks foreign threads have told, in that
+ * order. The loop's, after a nudge; sched_run does it between fibers as well.
+ */
+void sched_deliver(struct sched *sched);
+
 /* sched_current - the scheduler of the calling thread, NULL on any other thread. */
 struct sched *sched_current(void);
 
@@ -115,5 +127,16 @@ struct sched *sched_current(void);
  */
 void sched_dump(struct sched *sched, void (*line)(void *sink, const char *text, size_t length),
                 void *sink);
+
+/*
+ * Shared inside fiber/.
+ *
+ * sched__tell - from a foreign thread: the task's carrier shall deliver.
+ * sched__hurry - a fiber that has just been made ready runs next: it owns a lock
+ * that others wait for. So many times a turn, so that two that hand a lock to and
+ * fro do not keep the loop from the kernel.
+ */
+void sched__tell(struct sched *sched, struct task *task);
+void sched__hurry(struct sched *sched, struct fiber *fiber);
 
 #endif

@@ -40,6 +40,22 @@ static void deliver_inbox_signal(struct op *op, const struct op_event *event, vo
     carrier->event_op = NULL; /* the next turn arms it again */
 }
 
+static void run_told(struct message *message)
+{
+    struct carrier *carrier = container_of(message, struct carrier, told);
+    atomic_store(&carrier->nudged, false); /* whoever tells from here on posts it again */
+    sched_deliver(&carrier->sched);
+}
+
+/* nudge - a foreign thread has told a task on this carrier. */
+static void nudge(struct sched *sched)
+{
+    struct carrier *carrier = container_of(sched, struct carrier, sched);
+    if (!atomic_exchange(&carrier->nudged, true)) {
+        carrier_post(carrier, &carrier->told);
+    }
+}
+
 int carrier_init(struct carrier *carrier, const struct carrier_setup *setup)
 {
     memset(carrier, 0, sizeof(*carrier));
@@ -48,6 +64,7 @@ int carrier_init(struct carrier *carrier, const struct carrier_setup *setup)
     carrier->thread_id = sys_thread_id();
     snprintf(carrier->name, sizeof(carrier->name), "carrier-%u", setup->number);
     carrier->tidy_at_ns = TIMER_NEVER;
+    carrier->told.run = run_told;
 
     carrier->event_fd = sys_eventfd();
     if (carrier->event_fd < 0) {
@@ -63,6 +80,7 @@ int carrier_init(struct carrier *carrier, const struct carrier_setup *setup)
         .stack_bytes = setup->stack_bytes,
         .force_mprotect = setup->force_mprotect,
         .clock_ns = sys_clock_ns,
+        .nudge = nudge,
     };
     result = sched_init(&carrier->sched, &sched);
     if (result < 0) {

@@ -58,9 +58,11 @@ struct carrier {
     uint64_t turns;
     bool stopping;
     struct message stop; /* carrier_stop's */
+    struct message told; /* has sched_deliver called */
     /* reached from other threads */
     _Alignas(64) _Atomic(struct message *) inbox; /* newest first */
     atomic_bool sleeping;                         /* announced: wake me by event_fd */
+    atomic_bool nudged;                           /* told is in the inbox */
     int event_fd;
     atomic_uint connections; /* live connections served here, for the balance */
 };
