@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "fiber/task.h"
+#include "fiber/fiber.h"
 
 int channel_init(struct channel *channel, const char *name, size_t capacity)
 {
@@ -63,7 +63,7 @@ static void leave(struct channel *channel, struct task *chosen)
 /* wait_in - in one of the two queues, guard held. Returns 0; -EPIPE closed meanwhile; what task__wait does. */
 static int wait_in(struct channel *channel, struct list *queue, uint64_t deadline_ns)
 {
-    struct task *self = task_current();
+    struct task *self = task__self();
     struct task_wait wait = {.guard = &channel->guard,
                              .queue = queue,
                              .waiting_for = channel->name,
@@ -94,7 +94,7 @@ int channel_send(struct channel *channel, void *item, uint64_t deadline_ns)
         leave(channel, NULL);
         return 0;
     }
-    task_current()->item = item;
+    task__self()->item = item;
     return wait_in(channel, &channel->senders, deadline_ns);
 }
 
@@ -116,7 +116,7 @@ int channel_receive(struct channel *channel, void **item, uint64_t deadline_ns)
     }
     int result = wait_in(channel, &channel->receivers, deadline_ns);
     if (result == 0) {
-        *item = task_current()->item;
+        *item = task__self()->item;
     }
     return result;
 }

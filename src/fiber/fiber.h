@@ -161,4 +161,11 @@ size_t fiber_format_name(const struct fiber *fiber, char *dst, size_t size);
 void fiber__unpark(struct fiber *fiber, int result);
 void fiber__describe_current(char *dst, size_t size);
 
+/* task__self - task_current, without a call where a fiber runs. */
+static inline struct task *task__self(void)
+{
+    const struct sched *sched = sched_current();
+    return likely(sched != NULL && sched->current != NULL) ? &sched->current->task : task_current();
+}
+
 #endif

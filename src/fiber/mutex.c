@@ -15,8 +15,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "fiber/describe.h"
-#include "fiber/sched.h"
-#include "fiber/task.h"
+#include "fiber/fiber.h"
 
 #define WAITED_FOR UINT64_C(1)
 
@@ -33,7 +32,7 @@ static pthread_mutex_t guard = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
 
 static struct task *owner_of(const struct mutex *mutex)
 {
-    return (struct task *)(atomic_load_explicit(&mutex->word, memory_order_relaxed) &
+    return (struct task *)(atomic_load_explicit(&mutex->word, memory_order_acquire) &
                            ~WAITED_FOR); /* NOLINT(performance-no-int-to-ptr) */
 }
 
@@ -49,17 +48,21 @@ void mutex_fini(struct mutex *mutex)
     must(owner_of(mutex) == NULL && "a mutex is destroyed while it is held");
 }
 
-static bool take_free(struct mutex *mutex, struct task *self, memory_order order)
+/* take_free - releases as well: who waits for it reads what its owner waits for. */
+static bool take_free(struct mutex *mutex, struct task *self)
 {
     uintptr_t nobody = 0;
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &nobody, (uintptr_t)self, order,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&mutex->word, &nobody, (uintptr_t)self,
+                                                   memory_order_acq_rel, memory_order_relaxed);
 }
 
 static inline void note_owner(struct mutex *mutex, struct task *self)
 {
+    const struct sched *sched = sched_current();
     self->held++;
-    atomic_store_explicit(&mutex->sched, sched_current(), memory_order_relaxed);
+    if (atomic_load_explicit(&mutex->sched, memory_order_relaxed) != sched) {
+        atomic_store_explicit(&mutex->sched, sched, memory_order_relaxed);
+    }
 }
 
 /* look - for a moment, whether the owner is done on its other thread. */
@@ -67,7 +70,7 @@ static bool look(struct mutex *mutex, struct task *self)
 {
     for (unsigned i = 0; i < LOOKS_MAX; i++) {
         uintptr_t word = atomic_load_explicit(&mutex->word, memory_order_relaxed);
-        if (word == 0 && take_free(mutex, self, memory_order_acquire)) {
+        if (word == 0 && take_free(mutex, self)) {
             return true;
         }
         const struct sched *theirs = atomic_load_explicit(&mutex->sched, memory_order_relaxed);
@@ -131,7 +134,7 @@ static bool mark(struct mutex *mutex, struct task *self)
     for (;;) {
         if (word == 0) {
             if (atomic_compare_exchange_weak_explicit(&mutex->word, &word, (uintptr_t)self,
-                                                      memory_order_acquire,
+                                                      memory_order_acq_rel,
                                                       memory_order_relaxed)) {
                 return false;
             }
@@ -188,10 +191,11 @@ static __attribute__((noinline)) int lock_slowly(struct mutex *mutex, struct tas
     return result;
 }
 
-int mutex_lock_until(struct mutex *mutex, uint64_t deadline_ns)
+/* lock_here - for the cases that the first lines of mutex_lock_until leave. */
+static __attribute__((noinline)) int lock_here(struct mutex *mutex, uint64_t deadline_ns)
 {
     struct task *self = task_current();
-    if (unlikely(!take_free(mutex, self, memory_order_acquire))) {
+    if (!take_free(mutex, self)) {
         int result = lock_slowly(mutex, self, deadline_ns);
         if (result != 0) {
             return result;
@@ -201,6 +205,19 @@ int mutex_lock_until(struct mutex *mutex, uint64_t deadline_ns)
     return 0;
 }
 
+int mutex_lock_until(struct mutex *mutex, uint64_t deadline_ns)
+{
+    /* No call but the last, so that nothing is saved on the stack before the exchange: that
+     * would wait for it. */
+    const struct sched *sched = sched_current();
+    if (likely(sched != NULL && sched->current != NULL) &&
+        likely(take_free(mutex, &sched->current->task))) {
+        note_owner(mutex, &sched->current->task);
+        return 0;
+    }
+    return lock_here(mutex, deadline_ns);
+}
+
 int mutex_lock(struct mutex *mutex)
 {
     return mutex_lock_until(mutex, 0);
@@ -208,8 +225,8 @@ int mutex_lock(struct mutex *mutex)
 
 bool mutex_try_lock(struct mutex *mutex)
 {
-    struct task *self = task_current();
-    bool taken = take_free(mutex, self, memory_order_acquire);
+    struct task *self = task__self();
+    bool taken = take_free(mutex, self);
     if (taken) {
         note_owner(mutex, self);
     }
@@ -218,7 +235,7 @@ bool mutex_try_lock(struct mutex *mutex)
 
 bool mutex_is_mine(struct mutex *mutex)
 {
-    return owner_of(mutex) == task_current();
+    return owner_of(mutex) == task__self();
 }
 
 /* hand_over - under the guard: the lock is the oldest waiter's now, who is to be told; NULL: it is free. */
@@ -235,9 +252,23 @@ static struct task *hand_over(struct mutex *mutex)
     return next;
 }
 
-static __attribute__((noinline)) void unlock_slowly(struct mutex *mutex, const struct task *self)
+/* free_held - the lock is nobody's, if it is self's and nobody waits. */
+static bool free_held(struct mutex *mutex, const struct task *self)
 {
+    uintptr_t mine = (uintptr_t)self;
+    return atomic_compare_exchange_strong_explicit(&mutex->word, &mine, 0, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+/* unlock_here - for the cases that the first lines of mutex_unlock leave. */
+static __attribute__((noinline)) void unlock_here(struct mutex *mutex)
+{
+    struct task *self = task_current();
     must(owner_of(mutex) == self && "a mutex is unlocked by one that does not hold it");
+    self->held--;
+    if (free_held(mutex, self)) {
+        return;
+    }
     pthread_mutex_lock(&guard);
     struct task *next = hand_over(mutex);
     pthread_mutex_unlock(&guard);
@@ -248,13 +279,13 @@ static __attribute__((noinline)) void unlock_slowly(struct mutex *mutex, const s
 
 void mutex_unlock(struct mutex *mutex)
 {
-    struct task *self = task_current();
-    uintptr_t mine = (uintptr_t)self;
-    if (unlikely(!atomic_compare_exchange_strong_explicit(
-            &mutex->word, &mine, 0, memory_order_release, memory_order_relaxed))) {
-        unlock_slowly(mutex, self);
+    const struct sched *sched = sched_current();
+    if (likely(sched != NULL && sched->current != NULL) &&
+        likely(free_held(mutex, &sched->current->task))) {
+        sched->current->task.held--;
+        return;
     }
-    self->held--;
+    unlock_here(mutex);
 }
 
 /* ------------------------------------------------------------ condition */
@@ -273,7 +304,7 @@ void condition_fini(struct condition *condition)
 int condition_wait(struct condition *condition, uint64_t deadline_ns)
 {
     struct mutex *mutex = condition->mutex;
-    struct task *self = task_current();
+    struct task *self = task__self();
     must(owner_of(mutex) == self && "a condition is waited for by one that holds its mutex");
     struct task_wait wait = {.guard = &guard,
                              .queue = &condition->waiters,
@@ -310,7 +341,7 @@ void condition_signal(struct condition *condition)
     pthread_mutex_lock(&guard);
     struct task *next = task__choose(&condition->waiters);
     if (next != NULL) {
-        must(mark(mutex, task_current())); /* the caller holds it */
+        must(mark(mutex, task__self())); /* the caller holds it */
         next->wants = mutex;
         list_append(&mutex->waiters, &next->link);
     }
@@ -323,7 +354,7 @@ void condition_broadcast(struct condition *condition)
     must(mutex_is_mine(mutex) && "a condition is signalled by one that holds its mutex");
     pthread_mutex_lock(&guard);
     if (!list_empty(&condition->waiters)) {
-        must(mark(mutex, task_current())); /* the caller holds it */
+        must(mark(mutex, task__self())); /* the caller holds it */
     }
     for (struct task *next; (next = task__choose(&condition->waiters)) != NULL;) {
         next->wants = mutex;

@@ -22,16 +22,11 @@
 /* Fibers that may go before others in a turn. */
 #define HURRY_MAX 64
 
-static _Thread_local struct sched *thread_sched;
-
-struct sched *sched_current(void)
-{
-    return thread_sched;
-}
+_Thread_local struct sched *sched__of_thread;
 
 int sched_init(struct sched *sched, const struct sched_setup *setup)
 {
-    must(thread_sched == NULL);
+    must(sched__of_thread == NULL);
     must(setup->clock_ns != NULL);
     memset(sched, 0, sizeof *sched);
     sched->setup = *setup;
@@ -45,19 +40,19 @@ int sched_init(struct sched *sched, const struct sched_setup *setup)
     sched->now_ns = setup->clock_ns();
     timer_wheel_init(&sched->timers, sched->now_ns);
     switch_adopt(&sched->loop);
-    thread_sched = sched;
+    sched__of_thread = sched;
     __atomic_store_n(&must_describe, fiber__describe_current, __ATOMIC_RELAXED);
     return 0;
 }
 
 void sched_fini(struct sched *sched)
 {
-    must(sched == thread_sched);
+    must(sched == sched__of_thread);
     must(sched->live_count == 0 && list_empty(&sched->live) && list_empty(&sched->ready));
     must(sched->timers.armed == 0);
     must(atomic_load(&sched->told) == NULL);
     stack_pool_fini(&sched->stacks);
-    thread_sched = NULL;
+    sched__of_thread = NULL;
 }
 
 /* After the last switch out of a fiber: its struct goes back along with its stack. */
@@ -149,7 +144,7 @@ static void prefetch_stack(const struct list *run_link)
 
 size_t sched_run(struct sched *sched)
 {
-    must(sched == thread_sched && sched->current == NULL);
+    must(sched == sched__of_thread && sched->current == NULL);
     if (list_empty(&sched->ready)) {
         return 0;
     }
@@ -178,7 +173,7 @@ size_t sched_run(struct sched *sched)
 
 size_t sched_expire(struct sched *sched, uint64_t now_ns)
 {
-    must(sched == thread_sched && sched->current == NULL);
+    must(sched == sched__of_thread && sched->current == NULL);
     size_t woken = 0;
     sched->now_ns = now_ns;
     for (;;) {
@@ -233,7 +228,7 @@ static void trim_idle(struct sched *sched, uint64_t now_ns)
 
 uint64_t sched_tidy(struct sched *sched, uint64_t now_ns)
 {
-    must(sched == thread_sched && sched->current == NULL);
+    must(sched == sched__of_thread && sched->current == NULL);
     if (idle_due_ns(sched) <= now_ns) {
         trim_idle(sched, now_ns);
     }

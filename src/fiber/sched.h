@@ -113,7 +113,11 @@ uint64_t sched_tidy(struct sched *sched, uint64_t now_ns);
 void sched_deliver(struct sched *sched);
 
 /* sched_current - the scheduler of the calling thread, NULL on any other thread. */
-struct sched *sched_current(void);
+extern _Thread_local struct sched *sched__of_thread;
+static inline struct sched *sched_current(void)
+{
+    return sched__of_thread;
+}
 
 /*
  * sched_dump - one line for each fiber, oldest first, without line ends:

@@ -5,7 +5,7 @@
 #include "fiber/semaphore.h"
 
 #include "base/must.h"
-#include "fiber/task.h"
+#include "fiber/fiber.h"
 
 void semaphore_init(struct semaphore *semaphore, const char *name, uint64_t permits)
 {
@@ -26,7 +26,7 @@ void semaphore_fini(struct semaphore *semaphore)
 
 int semaphore_take(struct semaphore *semaphore, uint64_t deadline_ns)
 {
-    struct task *self = task_current();
+    struct task *self = task__self();
     pthread_mutex_lock(&semaphore->guard);
     if (semaphore->permits > 0) {
         semaphore->permits--;

@@ -7,30 +7,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/must.h"
 #include "fiber/fiber.h"
+#include "fiber/semaphore.h"
 #include "http/client_connect.h"
-#include "io/pool.h"
 #include "ring/sys.h"
 
 #define IDLE_MAX_NS (30 * NS_PER_S)
 #define SWEEP_INTERVAL_NS (5 * NS_PER_S)
-#define CANCEL_LOOK_NS (100 * NS_PER_MS)
 
 /* A call that found no place; from malloc, since another thread reaches it. */
 struct waiter {
     struct list link; /* client_pool.waiters */
     struct client_lane *lane;
+    struct semaphore grant; /* one permit, when it is granted */
     /* under the pool's mutex */
     bool granted;           /* taken off the list: there is a place, or a connection */
     struct upstream *given; /* a connection of the same lane; NULL: open one */
-    /* how it is told */
-    struct fiber *fiber; /* NULL: a platform thread, by cond */
-    pthread_cond_t cond;
-    struct message message;
-    bool told; /* the fiber's carrier: the message has arrived */
 };
 
 static struct client_lane *own_lane(struct client_pool *pool)
@@ -42,13 +36,6 @@ static struct client_lane *own_lane(struct client_pool *pool)
     return &pool->lanes[index];
 }
 
-static void run_told(struct message *message)
-{
-    struct waiter *waiter = container_of(message, struct waiter, message);
-    waiter->told = true;
-    fiber_wake(waiter->fiber);
-}
-
 /* grant - under the mutex: the oldest waiter gets a connection, or the place of one. */
 static void grant(struct client_pool *pool, struct upstream *given)
 {
@@ -56,11 +43,7 @@ static void grant(struct client_pool *pool, struct upstream *given)
     list_remove(&waiter->link);
     waiter->granted = true;
     waiter->given = given;
-    if (waiter->fiber != NULL) {
-        carrier_post(waiter->lane->carrier, &waiter->message);
-    } else {
-        pthread_cond_signal(&waiter->cond);
-    }
+    semaphore_give(&waiter->grant);
 }
 
 /* place_free - a place became free: the oldest waiter's, or nobody's. */
@@ -121,50 +104,25 @@ static struct waiter *waiter_new(struct client_lane *lane)
     if (waiter != NULL) {
         list_init(&waiter->link);
         waiter->lane = lane;
-        waiter->fiber = fiber_current();
-        waiter->message.run = run_told;
-        pthread_cond_init(&waiter->cond, NULL);
+        semaphore_init(&waiter->grant, "remote pool", 0);
     }
     return waiter;
-}
-
-/* cond_wait_a_while - a condition is not interrupted by a cancel: look at that now and then. */
-static void cond_wait_a_while(struct waiter *waiter, struct client_pool *pool)
-{
-    uint64_t until_ns = sys_clock_ns() + CANCEL_LOOK_NS;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
-                             .tv_nsec = (long)(until_ns % NS_PER_S)};
-    (void)pthread_cond_clockwait(&waiter->cond, &pool->mutex, CLOCK_MONOTONIC, &until);
 }
 
 /* wait_grant - queued already: wait until there is a place. Returns 0; -ECANCELED. */
 static int wait_grant(struct client_pool *pool, struct waiter *waiter)
 {
-    int result = 0;
-    if (waiter->fiber == NULL) {
+    int result = semaphore_take(&waiter->grant, 0);
+    if (result < 0) {
         pthread_mutex_lock(&pool->mutex);
-        while (!waiter->granted && !pool_thread_cancelled()) {
-            cond_wait_a_while(waiter, pool);
+        if (waiter->granted) {
+            result = 0; /* in the same moment: the place is ours to use or to give back */
+        } else {
+            list_remove(&waiter->link);
         }
-        list_remove(&waiter->link);
-        bool granted = waiter->granted;
         pthread_mutex_unlock(&pool->mutex);
-        return granted ? 0 : -ECANCELED;
     }
-    while (!waiter->told && result == 0) {
-        result = fiber_park("remote pool", 0);
-    }
-    if (waiter->told) {
-        return 0;
-    }
-    pthread_mutex_lock(&pool->mutex);
-    bool granted = waiter->granted;
-    list_remove(&waiter->link);
-    pthread_mutex_unlock(&pool->mutex);
-    while (granted && !waiter->told) {
-        (void)fiber_park_through("remote pool", 0); /* the message still points at us */
-    }
-    return granted ? 0 : result;
+    return result;
 }
 
 /*
@@ -204,7 +162,7 @@ static int take_place(struct client_pool *pool, struct upstream **taken)
     }
     int result = wait_grant(pool, waiter);
     *taken = waiter->given;
-    pthread_cond_destroy(&waiter->cond);
+    semaphore_fini(&waiter->grant);
     free(waiter);
     return result;
 }

@@ -54,15 +54,10 @@ static void run_executed(struct message *message)
     free(job);
 }
 
-bool pool_thread_cancelled(void)
-{
-    return current_thread != NULL && __atomic_load_n(&current_thread->cancelled, __ATOMIC_ACQUIRE);
-}
-
 int pool_thread_wait(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {
-        if (pool_thread_cancelled()) {
+        if (task_cancelled()) {
             return -ECANCELED;
         }
         int ready = sys_poll_interruptible(fd, events, deadline_ns);
@@ -87,7 +82,11 @@ static struct job *next_job(struct pool *pool, struct pool_thread *self)
         list_remove(&job->link);
         pool->queued--;
         job->thread = self;
-        __atomic_store_n(&self->cancelled, job->cancelled, __ATOMIC_RELEASE);
+        if (job->cancelled) {
+            task_cancel_thread(self->task);
+        } else {
+            task_uncancel_thread(self->task);
+        }
         self->carrier = job->carrier;
     }
     pthread_mutex_unlock(&pool->mutex);
@@ -107,8 +106,7 @@ static void job_cancel(struct pool *pool, struct job *job)
     pthread_mutex_lock(&pool->mutex);
     job->cancelled = true;
     if (job->thread != NULL) {
-        __atomic_store_n(&job->thread->cancelled, true, __ATOMIC_RELEASE);
-        pthread_kill(job->thread->handle, SYS_WAKE_SIGNAL);
+        task_cancel_thread(job->thread->task);
     }
     pthread_mutex_unlock(&pool->mutex);
 }
@@ -123,7 +121,7 @@ static void *thread_run(void *argument)
     struct thread_start start = *(struct thread_start *)argument;
     struct pool_thread self = {.id = atomic_fetch_add(&last_id, 1) + 1,
                                .started_ns = sys_clock_ns(),
-                               .handle = pthread_self()};
+                               .task = task_current()};
     struct job *job;
 
     free(argument);
@@ -133,8 +131,9 @@ static void *thread_run(void *argument)
     sys_thread_name(self.name);
     sys_wake_signal_block();
     while ((job = next_job(start.pool, &self)) != NULL) {
-        if (!pool_thread_cancelled()) {
+        if (!task_cancelled()) {
             job->errand.run(job->errand.argument);
+            task_end(self.task);
         }
         job_leave(start.pool, job);
         carrier_post(job->carrier, &job->message);

@@ -18,6 +18,7 @@
 #include "base/list.h"
 
 struct carrier;
+struct task;
 
 #define POOL_PREFIX_SIZE 32
 
@@ -48,8 +49,7 @@ struct pool_thread {
     char name[48];                 /* "http-8080-exec-1" */
     uint64_t started_ns;           /* CLOCK_MONOTONIC */
     const struct carrier *carrier; /* whose fiber waits for the job in work */
-    pthread_t handle;
-    bool cancelled; /* atomic: the job in work has been cancelled */
+    struct task *task;             /* what of it is cancelled */
 };
 
 /* pool_init - no thread yet: they start when jobs wait, up to threads_max, and stay. Returns 0; -ENOMEM. */
@@ -97,11 +97,9 @@ const struct pool_thread *pool_thread_current(void);
  *
  * @fd  -1 only waits for the deadline
  *
- * Returns  the events; 0 at the deadline (0: none); -ECANCELED the job in work was cancelled
+ * Returns  the events; 0 at the deadline (0: none); -ECANCELED the job in work (or the
+ *          scope that the thread was forked in) was cancelled
  */
 int pool_thread_wait(int fd, short events, uint64_t deadline_ns) WARN_UNUSED;
-
-/* pool_thread_cancelled - has the job in work been cancelled? False on a thread of no pool. */
-bool pool_thread_cancelled(void);
 
 #endif

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
+#include "fiber/task.h"
 
 struct sys_address {
     socklen_t length;
@@ -89,7 +90,7 @@ int sys_poll(int fd, short events, uint64_t deadline_ns);
  * (-EINTR), whether it comes before or during the call: threads keep it blocked,
  * and only the wait lets it in. sys_wake_signal_block prepares the calling thread.
  */
-#define SYS_WAKE_SIGNAL SIGURG
+#define SYS_WAKE_SIGNAL TASK_WAKE_SIGNAL
 void sys_wake_signal_block(void);
 
 /* sys_poll_interruptible - as sys_poll; fd -1 only waits for the deadline; -EINTR SYS_WAKE_SIGNAL came. */

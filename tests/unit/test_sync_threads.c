@@ -40,7 +40,7 @@ static struct carrier carriers[CARRIERS];
 
 /* One fiber or platform thread of a test. */
 struct actor {
-    struct message message;
+    struct message message, cancel;
     struct carrier *carrier; /* NULL: a platform thread */
     pthread_t thread;
     struct fiber *fiber;
@@ -376,7 +376,7 @@ static void want(struct actor *actor)
 
 static void run_cancel(struct message *message)
 {
-    fiber_cancel(container_of(message, struct actor, message)->fiber);
+    fiber_cancel(container_of(message, struct actor, cancel)->fiber);
 }
 
 static void test_a_cancel_ends_the_wait_of_fibers_and_threads_at_once(void **state)
@@ -391,12 +391,17 @@ static void test_a_cancel_ends_the_wait_of_fibers_and_threads_at_once(void **sta
     start_actor(1, &carriers[0], want);
     start_actor(2, &carriers[1], want);
     start_actor(3, NULL, want);
+    for (unsigned i = 1; i < 4; i++) {
+        while (atomic_load(&actors[i].task) == NULL) {
+            pause_for(100000);
+        }
+    }
     pause_for(20000000);
     assert_int_equal(atomic_load(&ended), 0);
     uint64_t began_ns = kit_clock_ns();
     for (unsigned i = 1; i < 3; i++) {
-        actors[i].message.run = run_cancel;
-        carrier_post(actors[i].carrier, &actors[i].message);
+        actors[i].cancel.run = run_cancel;
+        carrier_post(actors[i].carrier, &actors[i].cancel);
     }
     task_cancel_thread(atomic_load(&actors[3].task));
     await_ended(3);
