@@ -5,6 +5,8 @@
 #include "app/routes.h"
 
 #include "app/delay.h"
+#include "app/fanout.h"
+#include "app/product.h"
 
 static const struct route app_routes[] = {
     {HTTP_GET, "/currentThread", current_thread_handle, ROUTE_QUICK, NULL},
@@ -13,6 +15,9 @@ static const struct route app_routes[] = {
     {HTTP_GET, "/wait-blocking", wait_blocking_handle, ROUTE_PARKS, NULL},
     {HTTP_GET, "/wait-async", wait_async_handle, ROUTE_PARKS, NULL},
     {HTTP_GET, "/actuator/echo", echo_report_handle, ROUTE_QUICK, NULL},
+    {HTTP_GET, "/product/{id}", product_handle, ROUTE_PARKS, product_check},
+    {HTTP_GET, "/v2/product/{id}", product_v2_handle, ROUTE_PARKS, product_v2_check},
+    {HTTP_GET, "/fanout/{k}/{n}", fanout_handle, ROUTE_PARKS, fanout_check},
     {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},
@@ -20,6 +25,9 @@ static const struct route app_routes[] = {
 
 static const struct route remote_routes[] = {
     {HTTP_GET, "/remote/{n}", remote_handle, ROUTE_PARKS | ROUTE_SHALLOW, delay_check},
+    {HTTP_GET, "/productInfo/{id}", product_info_handle, ROUTE_PARKS, product_remote_check},
+    {HTTP_GET, "/reviews/{id}", product_reviews_handle, ROUTE_PARKS, product_remote_check},
+    {HTTP_GET, "/deliveryDetails/{id}", product_delivery_handle, ROUTE_PARKS, product_remote_check},
     {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/liveness", health_liveness_handle, ROUTE_QUICK, NULL},
     {HTTP_GET, "/actuator/health/readiness", health_readiness_handle, ROUTE_QUICK, NULL},

@@ -19,7 +19,13 @@ http_handler computational_handle;    /* computational.c */
 http_handler wait_blocking_handle;    /* wait.c */
 http_handler wait_async_handle;       /* wait.c */
 http_handler echo_report_handle;      /* echo_report.c */
+http_handler product_handle;          /* product.c */
+http_handler product_v2_handle;       /* product.c */
+http_handler fanout_handle;           /* fanout.c */
 http_handler remote_handle;           /* remote.c */
+http_handler product_info_handle;     /* product_remote.c */
+http_handler product_reviews_handle;  /* product_remote.c */
+http_handler product_delivery_handle; /* product_remote.c */
 http_handler health_handle;           /* health.c */
 http_handler health_liveness_handle;  /* health.c */
 http_handler health_readiness_handle; /* health.c */

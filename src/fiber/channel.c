@@ -14,9 +14,8 @@
 int channel_init(struct channel *channel, const char *name, size_t capacity)
 {
     must(capacity > 0);
-    *channel = (struct channel){.name = name,
-                                .capacity = capacity,
-                                .guard = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+    *channel = (struct channel){
+        .name = name, .capacity = capacity, .guard = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
     channel->items = calloc(capacity, sizeof(*channel->items));
     if (channel->items == NULL) {
         return -ENOMEM;

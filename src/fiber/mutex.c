@@ -134,14 +134,12 @@ static bool mark(struct mutex *mutex, struct task *self)
     for (;;) {
         if (word == 0) {
             if (atomic_compare_exchange_weak_explicit(&mutex->word, &word, (uintptr_t)self,
-                                                      memory_order_acq_rel,
-                                                      memory_order_relaxed)) {
+                                                      memory_order_acq_rel, memory_order_relaxed)) {
                 return false;
             }
-        } else if ((word & WAITED_FOR) != 0 ||
-                   atomic_compare_exchange_weak_explicit(&mutex->word, &word, word | WAITED_FOR,
-                                                         memory_order_relaxed,
-                                                         memory_order_relaxed)) {
+        } else if ((word & WAITED_FOR) != 0 || atomic_compare_exchange_weak_explicit(
+                                                   &mutex->word, &word, word | WAITED_FOR,
+                                                   memory_order_relaxed, memory_order_relaxed)) {
             return true;
         }
     }
@@ -151,8 +149,7 @@ static bool mark(struct mutex *mutex, struct task *self)
 static void unmark(struct mutex *mutex)
 {
     if (list_empty(&mutex->waiters)) {
-        (void)atomic_fetch_and_explicit(&mutex->word, ~(uintptr_t)WAITED_FOR,
-                                        memory_order_relaxed);
+        (void)atomic_fetch_and_explicit(&mutex->word, ~(uintptr_t)WAITED_FOR, memory_order_relaxed);
     }
 }
 

@@ -9,9 +9,8 @@
 
 void semaphore_init(struct semaphore *semaphore, const char *name, uint64_t permits)
 {
-    *semaphore = (struct semaphore){.name = name,
-                                    .guard = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP,
-                                    .permits = permits};
+    *semaphore = (struct semaphore){
+        .name = name, .guard = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .permits = permits};
     list_init(&semaphore->waiters);
 }
 

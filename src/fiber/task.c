@@ -68,9 +68,8 @@ struct task *task_current(void)
 bool task_cancelled(void)
 {
     const struct fiber *fiber = fiber_current();
-    return fiber != NULL
-               ? fiber->cancelled
-               : atomic_load_explicit(&task_current()->cancelled, memory_order_acquire);
+    return fiber != NULL ? fiber->cancelled
+                         : atomic_load_explicit(&task_current()->cancelled, memory_order_acquire);
 }
 
 void task_cancel_thread(struct task *task)
@@ -148,8 +147,7 @@ static int wait_thread(struct task *self, const struct task_wait *wait, bool thr
 
 static int wait_told(struct task *self, const struct task_wait *wait, bool through)
 {
-    return self->fiber != NULL ? wait_fiber(self, wait, through)
-                               : wait_thread(self, wait, through);
+    return self->fiber != NULL ? wait_fiber(self, wait, through) : wait_thread(self, wait, through);
 }
 
 static void enqueue(struct task *self, const struct task_wait *wait)

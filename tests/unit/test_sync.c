@@ -214,8 +214,8 @@ static void unlock_and_cancel_next(void *argument)
     actor->ended = true;
 }
 
-static void test_a_lock_that_was_handed_over_is_kept_though_a_cancel_comes_before_the_run(
-    void **state)
+static void
+test_a_lock_that_was_handed_over_is_kept_though_a_cancel_comes_before_the_run(void **state)
 {
     (void)state;
     spawn(0, unlock_and_cancel_next);

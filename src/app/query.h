@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.h - the parameters behind a target's '?'. Pure.
+ */
+#ifndef APP_QUERY_H
+#define APP_QUERY_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+/*
+ * query_find - the value of the first parameter of that name, as it was sent.
+ *
+ * "a=1&b" has a with "1" and b with "". Percent codes are not decoded: what the
+ * routes here take is made of letters, digits and '.'.
+ *
+ * Returns  false when there is no such parameter
+ */
+bool query_find(struct slice query, struct slice name, struct slice *value);
+
+#endif
