@@ -98,6 +98,8 @@ static void *child_thread(void *argument)
     char name[32];
     snprintf(name, sizeof(name), "%.20s%u", child->scope->name, (unsigned)child->number);
     log_set_thread(name);
+    name[15] = '\0'; /* more the kernel does not keep */
+    (void)pthread_setname_np(pthread_self(), name);
     child_run(argument);
     task_end(task_current());
     return NULL;

@@ -33,8 +33,11 @@
 
 #define CHILDREN 8
 #define MINUTE_NS (60 * NS_PER_S)
+#define SOON_NS (10 * NS_PER_S) /* not a minute, on a machine that has other things to do */
 
 static struct carrier carrier;
+static struct pool pool;
+static bool with_pool; /* its threads post to the carrier, so they end before it is freed */
 static bool on_thread; /* the test in work runs on a platform thread */
 
 /* What a child does: sleep, then give its result. */
@@ -108,6 +111,9 @@ static void on_fiber(void (*body)(void))
     carrier_post(&carrier, &runner.message);
     carrier_stop(&carrier);
     carrier_join(&carrier); /* no fiber is left: else this hangs */
+    if (with_pool) {
+        pool_fini(&pool);
+    }
     carrier_free(&carrier);
     must(sem_trywait(&runner.done) == 0);
     sem_destroy(&runner.done);
@@ -152,7 +158,7 @@ static void join_all(void)
         fork_job(&scope, i, (i + 1) * 10 * NS_PER_MS, 0);
     }
     must(scope_join(&scope) == 0);
-    must_take(began_ns, CHILDREN * 10 * NS_PER_MS, 2 * NS_PER_S); /* side by side */
+    must_take(began_ns, CHILDREN * 10 * NS_PER_MS, SOON_NS); /* side by side */
     for (unsigned i = 0; i < CHILDREN; i++) {
         must(jobs[i].slept && jobs[i].child.result == 0);
         must(on_thread ? jobs[i].sched == NULL : jobs[i].sched == &carrier.sched);
@@ -179,7 +185,7 @@ static void first_error(void)
     fork_job(&scope, 2, MINUTE_NS, 0);
     fork_job(&scope, 3, 0, 0);
     must(scope_join(&scope) == -EPROTO);
-    must_take(began_ns, 20 * NS_PER_MS, 2 * NS_PER_S);
+    must_take(began_ns, 20 * NS_PER_MS, SOON_NS);
     must(jobs[0].child.result == -ECANCELED && jobs[2].child.result == -ECANCELED);
     must(jobs[3].child.result == 0);
     struct scope_child late;
@@ -202,7 +208,7 @@ static void first_success(void)
     fork_job(&scope, 1, 0, -EPROTO);
     fork_job(&scope, 2, 20 * NS_PER_MS, 0);
     must(scope_join(&scope) == 0);
-    must_take(began_ns, 20 * NS_PER_MS, 2 * NS_PER_S);
+    must_take(began_ns, 20 * NS_PER_MS, SOON_NS);
     must(jobs[0].child.result == -ECANCELED && jobs[2].child.result == 0);
     scope_close(&scope);
     scope_open(&scope, "job-", SCOPE_FIRST_SUCCESS);
@@ -249,7 +255,7 @@ static void join_in_time(void)
     fork_job(&scope, 0, MINUTE_NS, 0);
     fork_job(&scope, 1, NS_PER_MS, 0);
     must(scope_join_until(&scope, began_ns + 300 * NS_PER_MS) == -ETIMEDOUT);
-    must_take(began_ns, 300 * NS_PER_MS, 2 * NS_PER_S);
+    must_take(began_ns, 300 * NS_PER_MS, SOON_NS);
     must(jobs[0].child.ended && jobs[0].child.result == -ECANCELED);
     must(jobs[1].child.result == 0);
     scope_close(&scope);
@@ -270,7 +276,7 @@ static void close_at_once(void)
         fork_job(&scope, i, MINUTE_NS, 0);
     }
     scope_close(&scope);
-    must_take(began_ns, 0, 2 * NS_PER_S);
+    must_take(began_ns, 0, SOON_NS);
     for (unsigned i = 0; i < CHILDREN; i++) {
         must(jobs[i].child.ended && jobs[i].child.result == -ECANCELED);
         must(on_thread || !jobs[i].began); /* a fiber had not come to run */
@@ -314,7 +320,7 @@ static void cancel_a_nest(void)
     }
     fork_job(&scope, 0, 50 * NS_PER_MS, -EIO);
     must(scope_join(&scope) == -EIO);
-    must_take(began_ns, 50 * NS_PER_MS, 2 * NS_PER_S);
+    must_take(began_ns, 50 * NS_PER_MS, SOON_NS);
     for (int i = 0; i < 3; i++) {
         must(nests[i].joined == -ECANCELED);
         must(nests[i].job.child.ended && nests[i].job.child.result == -ECANCELED);
@@ -368,7 +374,7 @@ static void cancel_locks(void)
     fork_job(&scope, 0, 30 * NS_PER_MS, -EIO);
     uint64_t began_ns = kit_clock_ns();
     must(scope_join(&scope) == -EIO);
-    must_take(began_ns, 0, 2 * NS_PER_S);
+    must_take(began_ns, 0, SOON_NS);
     must(atomic_load(&lock_results) == 3);
     scope_close(&scope);
     mutex_unlock(&mutex);
@@ -404,7 +410,6 @@ static void test_errors_ends_and_deadlines_in_the_same_moment(void **state)
 
 /* ------------------------------------------------------------ the owner is cancelled */
 
-static struct pool pool;
 static struct fiber *waiting;
 static int joined, handed;
 
@@ -463,12 +468,13 @@ static void test_who_cancels_the_owner_cancels_the_children(void **state)
     memset(jobs, 0, sizeof(jobs));
     /* a job of a pool, whose client goes: its thread and the threads forked there */
     assert_int_equal(pool_init(&pool, "scope-exec-", 1), 0);
+    with_pool = true;
     on_fiber(cancel_the_job);
-    pool_fini(&pool);
+    with_pool = false;
     assert_int_equal(joined, -ECANCELED);
     assert_int_equal(handed, -ECANCELED);
     assert_int_equal(jobs[0].child.result, -ECANCELED);
-    assert_in_range(kit_clock_ns() - began_ns, 0, 2 * NS_PER_S);
+    assert_in_range(kit_clock_ns() - began_ns, 0, 20 * NS_PER_S); /* none slept its minute */
 }
 
 /* ------------------------------------------------------------ misuse */
