@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "fiber/able.h"
 #include "fiber/fiber.h"
 
 /* As the pool's threads have: a handler's frames need far less. */
@@ -100,8 +101,11 @@ static void *child_thread(void *argument)
     log_set_thread(name);
     name[15] = '\0'; /* more the kernel does not keep */
     (void)pthread_setname_np(pthread_self(), name);
+    task_current()->counted = true;
     child_run(argument);
     task_end(task_current());
+    able_less();
+    able_check();
     return NULL;
 }
 
@@ -110,8 +114,12 @@ static int start_thread(struct scope_child *child)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+    able_more();
     int error = pthread_create(&child->thread, &attributes, child_thread, child);
     pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        able_less();
+    }
     return -error;
 }
 

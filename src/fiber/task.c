@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "base/time.h"
+#include "fiber/able.h"
 #include "fiber/describe.h"
 #include "fiber/fiber.h"
 
@@ -74,12 +75,18 @@ bool task_cancelled(void)
 
 void task_cancel_thread(struct task *task)
 {
-    unsigned waits = TASK_WAITS;
     must(task->fiber == NULL);
     atomic_store(&task->cancelled, true);
-    /* It looks at the flag before it waits for WAITS to change: so one of the two is seen. */
-    if (atomic_compare_exchange_strong(&task->state, &waits, TASK_NUDGED)) {
-        futex_wake(&task->state);
+    /* It looks at the flag before it waits for its state to change: so one of the two is seen. */
+    unsigned state = atomic_load(&task->state);
+    while (state == TASK_WAITS || state == TASK_WAITS_FOR_GOOD) {
+        if (atomic_compare_exchange_weak(&task->state, &state, TASK_NUDGED)) {
+            if (state == TASK_WAITS_FOR_GOOD) {
+                able_more();
+            }
+            futex_wake(&task->state);
+            break;
+        }
     }
     pthread_kill(task->thread, TASK_WAKE_SIGNAL);
 }
@@ -126,6 +133,19 @@ static int wait_fiber(struct task *self, const struct task_wait *wait, bool thro
     return is_told(self) ? 0 : result;
 }
 
+/* announce - where able.h watches: only another task can end the wait that follows. Returns the state to wait in. */
+static unsigned announce(struct task *self, uint64_t deadline_ns)
+{
+    unsigned waits = TASK_WAITS;
+    if (!able_watched() || !self->counted || deadline_ns != 0 ||
+        !atomic_compare_exchange_strong(&self->state, &waits, TASK_WAITS_FOR_GOOD)) {
+        return TASK_WAITS;
+    }
+    able_less();
+    able_check();
+    return TASK_WAITS_FOR_GOOD;
+}
+
 static int wait_thread(struct task *self, const struct task_wait *wait, bool through)
 {
     int result = 0;
@@ -141,7 +161,13 @@ static int wait_thread(struct task *self, const struct task_wait *wait, bool thr
         }
         unsigned nudged = TASK_NUDGED; /* by a cancel that does not count any more */
         (void)atomic_compare_exchange_strong(&self->state, &nudged, TASK_WAITS);
-        result = futex_wait(&self->state, TASK_WAITS, through ? 0 : wait->deadline_ns);
+        uint64_t deadline_ns = through ? 0 : wait->deadline_ns;
+        unsigned waits = announce(self, deadline_ns);
+        result = futex_wait(&self->state, waits, deadline_ns);
+        if (waits == TASK_WAITS_FOR_GOOD &&
+            atomic_compare_exchange_strong(&self->state, &waits, TASK_WAITS)) {
+            able_more(); /* woken by nobody: a signal */
+        }
     }
 }
 
@@ -215,6 +241,9 @@ void task__tell(struct task *task)
         atomic_uint *word = &task->state;
         unsigned before = atomic_exchange(word, TASK_TOLD);
         must(before != TASK_TOLD);
+        if (before == TASK_WAITS_FOR_GOOD) {
+            able_more();
+        }
         futex_wake(word);
     } else if (fiber->sched == sched_current()) {
         task__deliver(task);

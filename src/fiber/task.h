@@ -39,13 +39,19 @@ struct scope;
 /* Room for what task_describe writes, with its NUL. */
 #define TASK_DESCRIBE_SIZE 160
 
-enum task_state { TASK_WAITS = 1, TASK_NUDGED, TASK_TOLD };
+enum task_state {
+    TASK_WAITS = 1,
+    TASK_WAITS_FOR_GOOD, /* a platform thread, without a deadline; only where able.h watches */
+    TASK_NUDGED,
+    TASK_TOLD
+};
 
 struct task {
     /* set once */
     struct fiber *fiber; /* NULL: a platform thread */
     const char *name;    /* of a platform thread, its own memory */
     pthread_t thread;    /* of a platform thread */
+    bool counted;        /* a platform thread's: it runs a job or child that able.h counts */
     /* its own */
     unsigned held;       /* mutexes that it owns */
     struct scope *scope; /* the innermost that it has opened */

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "fiber/able.h"
 #include "fiber/fiber.h"
 #include "ring/carrier.h"
 #include "ring/sys.h"
@@ -130,6 +131,7 @@ static void *thread_run(void *argument)
     log_set_thread(self.name);
     sys_thread_name(self.name);
     sys_wake_signal_block();
+    self.task->counted = true; /* while it runs a job */
     while ((job = next_job(start.pool, &self)) != NULL) {
         if (!task_cancelled()) {
             job->errand.run(job->errand.argument);
@@ -137,6 +139,8 @@ static void *thread_run(void *argument)
         }
         job_leave(start.pool, job);
         carrier_post(job->carrier, &job->message);
+        able_less();
+        able_check();
     }
     return NULL;
 }
@@ -173,6 +177,7 @@ static int thread_missing(struct pool *pool, struct job *job, int error)
     pool->last_number--; /* none at all: the next job tries again */
     list_remove(&job->link);
     pool->queued--;
+    able_less();
     return error;
 }
 
@@ -189,6 +194,7 @@ static int enqueue(struct pool *pool, struct job *job)
     }
     list_append(&pool->queue, &job->link);
     pool->queued++;
+    able_more(); /* the job, until it has been executed */
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
     if (number == 0 || (result = start_thread(pool, number)) == 0) {

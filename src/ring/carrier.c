@@ -14,7 +14,9 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "fiber/able.h"
 #include "fiber/overflow.h"
+#include "ring/stuck.h"
 #include "ring/sys.h"
 
 /* How late the kernel may end our sleep; its default for a thread is 50 µs. */
@@ -146,8 +148,14 @@ void carrier_post(struct carrier *carrier, struct message *message)
     } while (!atomic_compare_exchange_weak(&carrier->inbox, &head, message));
     /* Sequentially consistent on both sides: either the carrier sees the message in its second
      * look, or this thread sees that the carrier sleeps. */
-    if (atomic_load(&carrier->sleeping) && atomic_exchange(&carrier->sleeping, false)) {
-        sys_eventfd_signal(carrier->event_fd);
+    if (atomic_load(&carrier->sleeping) != CARRIER_AWAKE) {
+        unsigned slept = atomic_exchange(&carrier->sleeping, CARRIER_AWAKE);
+        if (slept == CARRIER_SLEEPS_FOR_GOOD) {
+            able_more();
+        }
+        if (slept != CARRIER_AWAKE) {
+            sys_eventfd_signal(carrier->event_fd);
+        }
     }
 }
 
@@ -173,6 +181,26 @@ static uint64_t sleep_ns(struct carrier *carrier, uint64_t now_ns)
     return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
+/* enter_watched - the same where stuck.h watches: tell when only a message can end the sleep. */
+static void enter_watched(struct carrier *carrier, uint64_t wait_ns)
+{
+    uint32_t own_ops = carrier->event_op != NULL ? 1 : 0;
+    bool for_good = wait_ns == UINT64_MAX && carrier->ops.live == own_ops;
+    atomic_store(&carrier->sleeping, for_good ? CARRIER_SLEEPS_FOR_GOOD : CARRIER_SLEEPS);
+    if (for_good) {
+        able_less();
+    }
+    if (atomic_load(&carrier->inbox) != NULL) {
+        wait_ns = 0;
+    } else if (for_good) {
+        able_check();
+    }
+    ring_enter(&carrier->ring, wait_ns);
+    if (atomic_exchange(&carrier->sleeping, CARRIER_AWAKE) == CARRIER_SLEEPS_FOR_GOOD) {
+        able_more(); /* else whoever woke it has done that */
+    }
+}
+
 static void enter(struct carrier *carrier, uint64_t now_ns)
 {
     uint64_t wait_ns = sleep_ns(carrier, now_ns);
@@ -188,12 +216,16 @@ static void enter(struct carrier *carrier, uint64_t now_ns)
             wait_ns = 10 * NS_PER_MS; /* no memory for a record: look again soon */
         }
     }
-    atomic_store(&carrier->sleeping, true);
+    if (unlikely(able_watched())) {
+        enter_watched(carrier, wait_ns);
+        return;
+    }
+    atomic_store(&carrier->sleeping, CARRIER_SLEEPS);
     if (atomic_load(&carrier->inbox) != NULL) {
         wait_ns = 0;
     }
     ring_enter(&carrier->ring, wait_ns);
-    atomic_store_explicit(&carrier->sleeping, false, memory_order_relaxed);
+    atomic_store_explicit(&carrier->sleeping, CARRIER_AWAKE, memory_order_relaxed);
 }
 
 static void reap(struct carrier *carrier)
@@ -269,6 +301,9 @@ static void *run(void *argument)
             carrier_free(carrier);
         }
     }
+    if (result == 0) {
+        stuck__carrier_starts(carrier);
+    }
     start->result = result;
     sem_post(&start->ready); /* start is gone from here on */
     if (result < 0) {
@@ -278,6 +313,7 @@ static void *run(void *argument)
         carrier_turn(carrier);
     }
     settle(carrier);
+    stuck__carrier_ends(carrier);
     overflow_fini_thread();
     carrier_fini(carrier);
     return NULL;
@@ -315,6 +351,10 @@ void carrier_stop(struct carrier *carrier)
 
 void carrier_join(struct carrier *carrier)
 {
+    if (atomic_exchange(&carrier->joining, CARRIER_IS_JOINED) == CARRIER_RUNS) {
+        able_less(); /* this thread wakes nobody until stuck__carrier_ends */
+        able_check();
+    }
     pthread_join(carrier->thread, NULL);
 }
 

@@ -32,6 +32,16 @@ struct message {
             message); /* on the carrier's thread, in the loop: must not park; may free the message */
 };
 
+/* What others see of a carrier's sleep: whether it is to be woken by event_fd. */
+enum carrier_sleep {
+    CARRIER_AWAKE,
+    CARRIER_SLEEPS,
+    CARRIER_SLEEPS_FOR_GOOD /* nothing but a message ends it; only where stuck.h watches */
+};
+
+/* Whether carrier_join waits, or need not any more. */
+enum carrier_joining { CARRIER_RUNS, CARRIER_IS_JOINED, CARRIER_HAS_ENDED };
+
 struct carrier_setup {
     unsigned number; /* from 0 */
     size_t stack_bytes;
@@ -61,7 +71,8 @@ struct carrier {
     struct message told; /* has sched_deliver called */
     /* reached from other threads */
     _Alignas(64) _Atomic(struct message *) inbox; /* newest first */
-    atomic_bool sleeping;                         /* announced: wake me by event_fd */
+    atomic_uint sleeping;                         /* enum carrier_sleep, announced */
+    atomic_uint joining;                          /* enum carrier_joining */
     atomic_bool nudged;                           /* told is in the inbox */
     int event_fd;
     atomic_uint connections; /* live connections served here, for the balance */
