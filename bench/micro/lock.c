@@ -20,6 +20,7 @@
 #define OPERATIONS 10000 /* a round */
 #define HANDOVERS 20000
 #define CONTENDERS 120
+#define TURNS 2000u /* of each contender */
 #define CONTENDED_ROUNDS 5
 
 static struct sched sched;
@@ -153,7 +154,7 @@ static uint64_t under_lock[8];
 static void contend(void *argument)
 {
     (void)argument;
-    for (unsigned i = 0; i < HANDOVERS / 10; i++) {
+    for (unsigned i = 0; i < TURNS; i++) {
         must(mutex_lock(&mutex) == 0);
         for (unsigned k = 0; k < 100; k++) {
             under_lock[k % 8] += k;
@@ -202,7 +203,7 @@ static double contended_fibers(void)
         carrier_free(&carriers[i]);
     }
     must(atomic_load(&running) == 0);
-    return ns / (CONTENDERS * (HANDOVERS / 10));
+    return ns / (CONTENDERS * TURNS);
 }
 
 static double contended_threads(void)
@@ -216,7 +217,7 @@ static double contended_threads(void)
     for (unsigned i = 0; i < CONTENDERS; i++) {
         pthread_join(threads[i], NULL);
     }
-    return (double)(sys_clock_ns() - start_ns) / (CONTENDERS * (HANDOVERS / 10));
+    return (double)(sys_clock_ns() - start_ns) / (CONTENDERS * TURNS);
 }
 
 int main(void)
