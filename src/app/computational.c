@@ -12,7 +12,7 @@
 #include "app/routes.h"
 #include "base/must.h"
 #include "fiber/fiber.h"
-#include "io/pool.h"
+#include "fiber/task.h"
 #include "ring/sys.h"
 
 #define NUMBERS 25000u
@@ -36,12 +36,10 @@ double computational_sum(unsigned short state[3], unsigned count)
 /* let_others_run - between two slices. Returns false when nobody waits for the answer any more. */
 static bool let_others_run(void)
 {
-    struct fiber *fiber = fiber_current();
-    if (fiber == NULL) {
-        return !pool_thread_cancelled();
+    if (fiber_current() != NULL) {
+        fiber_yield();
     }
-    fiber_yield();
-    return !fiber->cancelled;
+    return !task_cancelled();
 }
 
 void computational_handle(struct http_exchange *exchange)
