@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/time.h"
-#include "ring/sys_client.h"
+#include "ring/sys_host.h"
 #include "ringload/lane.h"
 #include "ringload/load.h"
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/must.h"
 
@@ -19,11 +18,6 @@ int sys_bind_source(int fd, const struct sys_address *source)
         return -errno;
     }
     return 0;
-}
-
-bool sys_is_terminal(int fd)
-{
-    return isatty(fd) == 1;
 }
 
 void *sys_memory(size_t bytes)

@@ -6,7 +6,6 @@
 #ifndef RING_SYS_CLIENT_H
 #define RING_SYS_CLIENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"
@@ -19,9 +18,6 @@
  * Source  ip(7) IP_BIND_ADDRESS_NO_PORT, Linux 4.2
  */
 int sys_bind_source(int fd, const struct sys_address *source) WARN_UNUSED;
-
-/* sys_is_terminal - does somebody watch what is written to fd? */
-bool sys_is_terminal(int fd);
 
 /*
  * sys_memory - zeroed memory that is resident from the start, in large pages where
