@@ -9,6 +9,7 @@
 
 #include "app/app.h"
 #include "base/time.h"
+#include "fiber/fiber.h"
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
 #define ANSWER_PATIENCE_NS (5 * NS_PER_S) /* beyond the delay that was asked for */
@@ -56,6 +57,17 @@ static void fail(struct call_failure *failure, int error, const char *why)
     }
     *failure =
         (struct call_failure){.status = status, .message = slice_of(reason != NULL ? reason : "")};
+}
+
+void call_arena(struct arena *arena, size_t bytes_max)
+{
+    struct fiber *fiber = fiber_current();
+    if (fiber == NULL) {
+        arena_init(arena, NULL, 0, bytes_max);
+        return;
+    }
+    fiber_populate(fiber);
+    arena_init(arena, fiber_scratch(fiber), STACK_SCRATCH_BYTES, bytes_max);
 }
 
 void call_fail(struct call_failure *failure, int error)

@@ -34,6 +34,13 @@ struct call_failure {
 int call_remote(struct app *app, struct http_call *call, uint64_t delay_ns,
                 struct call_failure *failure) WARN_UNUSED;
 
+/*
+ * call_arena - the arena of a forked child's calls. On a fiber it begins with the
+ * fiber's scratch, whose pages come in one call instead of a fault each; what
+ * outlives the child is copied. Not for a session's own fiber, whose scratch is in use.
+ */
+void call_arena(struct arena *arena, size_t bytes_max);
+
 /* call_fail - the failure of an error, for calls that did not come to be. */
 void call_fail(struct call_failure *failure, int error);
 

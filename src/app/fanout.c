@@ -67,7 +67,7 @@ static int run_branch(void *argument)
     struct call_failure failure;
     uint64_t began_ns = sys_clock_ns();
 
-    arena_init(&arena, NULL, 0, BRANCH_BYTES_MAX);
+    call_arena(&arena, BRANCH_BYTES_MAX);
     struct http_call call = {
         .path = arena_printf(&arena, "/remote/%.*s", (int)fanout->n.length, fanout->n.at),
         .arena = &arena,

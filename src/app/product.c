@@ -29,6 +29,7 @@
 #include "ring/sys.h"
 
 #define PART_BYTES_MAX ((size_t)4 * 1024 * 1024)
+#define PART_KEPT_BYTES 512 /* of a part's answer that need no malloc */
 #define FAIL_AFTER "100ms"
 
 enum part_kind { PART_INFO, PART_REVIEWS, PART_DELIVERY, PARTS };
@@ -51,9 +52,10 @@ struct part {
     struct product *product;
     enum part_kind kind;
     bool fails;
-    struct arena arena; /* its own: on a platform server the parts are threads */
-    struct http_call call;
-    struct call_failure failure;
+    struct call_failure failure; /* its message is static, or in kept */
+    struct slice body;           /* in kept */
+    struct arena kept; /* what outlives the child; on a platform server that is a thread */
+    char kept_first[PART_KEPT_BYTES];
 };
 
 /* One request in work; in its arena, where the children reach it. */
@@ -151,10 +153,10 @@ static int ignore_leaf(void *context, const struct json_leaf *leaf)
 }
 
 /* check_reply - what the remote sent will stand within our own JSON. */
-static int check_reply(struct part *part)
+static int check_reply(struct part *part, struct slice body)
 {
     struct json_error error;
-    int result = json_flatten(part->call.reply.body, ignore_leaf, NULL, &error);
+    int result = json_flatten(body, ignore_leaf, NULL, &error);
     if (result == -ENOMEM) {
         call_fail(&part->failure, result);
     } else if (result < 0) {
@@ -164,27 +166,45 @@ static int check_reply(struct part *part)
     return result;
 }
 
+/* ask - the call itself. The answer, or why there is none, is kept. */
+static int ask(struct part *part, struct arena *arena)
+{
+    const struct product *product = part->product;
+    const struct part_facts *fact = &facts[part->kind];
+    struct http_call call = {
+        .path = arena_printf(arena, "%s/%.*s%s", fact->route, (int)product->id_length, product->id,
+                             part->fails ? "?fail=" FAIL_AFTER : ""),
+        .arena = arena,
+    };
+    int result = call_remote(product->app, &call, fact->delay_ns, &part->failure);
+    if (result == 0) {
+        result = check_reply(part, call.reply.body);
+    }
+    struct slice *kept = result == 0 ? &part->body : &part->failure.message;
+    *kept = arena_copy(&part->kept, result == 0 ? call.reply.body : part->failure.message);
+    if (kept->at == NULL && result == 0) {
+        result = -ENOMEM;
+        call_fail(&part->failure, result);
+    }
+    return result;
+}
+
 static int run_part(void *argument)
 {
     struct part *part = argument;
-    struct product *product = part->product;
-    const struct part_facts *fact = &facts[part->kind];
+    struct arena arena;
 
     if (part->kind == PART_DELIVERY && !part->fails) {
-        int result = semaphore_take(&product->info_there, 0);
+        int result = semaphore_take(&part->product->info_there, 0);
         if (result < 0) {
             return result;
         }
     }
-    part->call.arena = &part->arena;
-    part->call.path = arena_printf(&part->arena, "%s/%.*s%s", fact->route, (int)product->id_length,
-                                   product->id, part->fails ? "?fail=" FAIL_AFTER : "");
-    int result = call_remote(product->app, &part->call, fact->delay_ns, &part->failure);
-    if (result == 0) {
-        result = check_reply(part);
-    }
+    call_arena(&arena, PART_BYTES_MAX);
+    int result = ask(part, &arena);
+    arena_reset(&arena);
     if (result == 0 && part->kind == PART_INFO) {
-        semaphore_give(&product->info_there);
+        semaphore_give(&part->product->info_there);
     }
     return result;
 }
@@ -208,7 +228,8 @@ static void respond_failure(struct http_exchange *exchange, const struct product
         failure = (struct call_failure){.status = 503,
                                         .message = SLICE("no fiber or thread for the calls")};
     }
-    struct slice message = arena_copy(exchange->arena, failure.message);
+    struct slice message =
+        failure.message.at != NULL ? arena_copy(exchange->arena, failure.message) : failure.message;
     http_respond_error(exchange, failure.status, message.at != NULL ? message : SLICE(""),
                        sys_wall_ns());
 }
@@ -224,7 +245,7 @@ static void respond(struct http_exchange *exchange, const struct product *produc
     struct slice id = exchange->params[0];
     size_t capacity = 64 + id.length * JSON_ESCAPE_GROWTH;
     for (unsigned i = 0; i < product->count; i++) {
-        capacity += product->parts[i].call.reply.body.length + 32;
+        capacity += product->parts[i].body.length + 32;
     }
     char *body = arena_alloc(exchange->arena, capacity);
     if (body == NULL) {
@@ -239,7 +260,7 @@ static void respond(struct http_exchange *exchange, const struct product *produc
         append(body, &at, SLICE(",\""));
         append(body, &at, slice_of(facts[i].key));
         append(body, &at, SLICE("\":"));
-        append(body, &at, product->parts[i].call.reply.body);
+        append(body, &at, product->parts[i].body);
     }
     append(body, &at, SLICE("}"));
     must(at <= capacity);
@@ -290,7 +311,7 @@ static void handle(struct http_exchange *exchange, unsigned count)
         part->product = product;
         part->kind = (enum part_kind)i;
         part->fails = part->kind == fails;
-        arena_init(&part->arena, NULL, 0, PART_BYTES_MAX);
+        arena_init(&part->kept, part->kept_first, sizeof(part->kept_first), PART_BYTES_MAX);
     }
     int result = run_scope(product, deadline_ns);
     if (result == 0) {
@@ -299,7 +320,7 @@ static void handle(struct http_exchange *exchange, unsigned count)
         respond_failure(exchange, product, result);
     }
     for (unsigned i = 0; i < count; i++) {
-        arena_reset(&product->parts[i].arena);
+        arena_reset(&product->parts[i].kept);
     }
     semaphore_fini(&product->info_there);
 }
