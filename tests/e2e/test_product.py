@@ -185,13 +185,11 @@ def forked_threads(pid):
 @pytest.mark.figures
 @pytest.mark.parametrize("path", ["/product/x", "/v2/product/x"])
 def test_a_thousand_products_at_the_same_time(start, path):
-    """All 200, below 2.2 s; the better of two bursts, after a smaller one."""
+    """All 200, below 2.2 s; the best of three bursts: the first is on a cold server."""
     server = start()
     with Burst([server.port] * 1000) as burst:
-        with Burst([server.port] * 200) as first:
-            first.ask(request(path))
         slowest = []
-        for _ in range(2):
+        for _ in range(3):
             answers = burst.ask(request(path))
             assert all(answer.startswith(b"HTTP/1.1 200") for _, answer in answers)
             slowest.append(max(seconds for seconds, _ in answers))
