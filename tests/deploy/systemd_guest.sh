@@ -111,7 +111,7 @@ stop_with_requests_in_flight() {
     [[ $(cat /tmp/answer.* | grep -o 'Hello, delayed by 15 seconds.' | wc -l) == 10 ]]
     echo '10 of 10 answered'
     [[ $(property ringspun Result) == success && $(property ringspun ActiveState) == inactive ]]
-    says 'Graceful shutdown complete' "$(journal ringspun | tail -n 5)"
+    says 'Graceful shutdown complete' "$(journal ringspun | tail -n 50)"
 }
 
 socket_restart_under_load() {
@@ -119,7 +119,7 @@ socket_restart_under_load() {
     systemctl start ringspun.socket
     [[ $(property ringspun ActiveState) == inactive ]]
     says 'http-8080-conn-' "$(fetch localhost:8080/currentThread)" # started by this
-    says 'on a socket passed by the service manager' "$(journal ringspun | tail -n 6)"
+    says 'on a socket passed by the service manager' "$(journal ringspun)"
     local load restarts=0 first
     first=$(property ringspun MainPID)
     ab -q -n 1500 -c 20 http://127.0.0.1:8080/blocking/40ms >/tmp/ab 2>&1 &
@@ -148,7 +148,7 @@ passed_socket_that_fits_nothing() {
     systemctl start ringspun.socket
     fails systemctl start ringspun
     [[ $(property ringspun ExecMainStatus) == 78 && $(property ringspun NRestarts) == 0 ]]
-    says 'port 8080\) fits no server here' "$(journal ringspun | tail -n 5)"
+    says 'port 8080\) fits no server here' "$(journal ringspun | tail -n 50)"
     systemctl stop ringspun.socket
     systemctl reset-failed ringspun
     systemctl start ringspun # without the socket the file is right
@@ -162,7 +162,7 @@ bad_configuration_is_not_tried_again() {
     echo '{"server.prot": 8090}' >/etc/ringspun/application.json
     fails systemctl start ringspun
     [[ $(property ringspun ExecMainStatus) == 78 && $(property ringspun NRestarts) == 0 ]]
-    says 'server.port' "$(journal ringspun | tail -n 5)"
+    says 'server.port' "$(journal ringspun | tail -n 50)"
 }
 
 stuck_carrier_is_restarted() {
