@@ -73,7 +73,7 @@ static int check_descriptors(struct plan *plan, const struct options *options)
     }
     complain("-c %llu: the descriptor limit (RLIMIT_NOFILE) of %llu allows %llu connections; raise "
              "it ('ulimit -Hn %llu' as root)",
-             (ull)plan->at_once, (ull)limit, (ull)room, (ull)(plan->at_once + reserved));
+             (ull)plan->at_once, (ull)limit, (ull)room, (ull)plan->at_once + (ull)reserved);
     return USAGE;
 }
 

@@ -121,7 +121,8 @@ static size_t format_head(char *dst, size_t size, const struct target *target,
     for (size_t i = 0; i < options->header_count; i++) {
         length += snprintf(dst + length, size - (size_t)length, "%s\r\n", options->headers[i]);
     }
-    return (size_t)(length + snprintf(dst + length, size - (size_t)length, "\r\n"));
+    length += snprintf(dst + length, size - (size_t)length, "\r\n");
+    return (size_t)length;
 }
 
 int target_format(struct target *target, const struct options *options)
