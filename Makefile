@@ -319,9 +319,9 @@ bindir := $(PREFIX)/bin
 conf_root := $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,/etc)
 unit_dir := $(conf_root)/systemd/system
 sysctl_dir := $(conf_root)/sysctl.d
-man_dir := $(PREFIX)/share/man/man8
+man_dir := $(PREFIX)/share/man
 completion_dir := $(PREFIX)/share/bash-completion/completions
-install_dirs := $(bindir) $(unit_dir) $(sysctl_dir) $(man_dir) $(completion_dir)
+install_dirs := $(bindir) $(unit_dir) $(sysctl_dir) $(man_dir)/man1 $(man_dir)/man8 $(completion_dir)
 units := ringspun.service ringspun@.service ringspun.socket
 # After a change on the running system, not in a package's tree; where systemd runs at all.
 reload_systemd := [ -n "$(DESTDIR)" ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
@@ -329,19 +329,20 @@ reload_systemd := [ -n "$(DESTDIR)" ] || [ ! -d /run/systemd/system ] || systemc
 .PHONY: install uninstall
 install: all ## copy what was built to PREFIX (/usr/local) below DESTDIR, with units, sysctl, manual, completion
 	$(Q)install -d $(addprefix $(DESTDIR),$(install_dirs))
-	$(Q)install -m 755 $(B)/ringspun $(DESTDIR)$(bindir)/ringspun
+	$(Q)install -m 755 $(B)/ringspun $(B)/ringload $(DESTDIR)$(bindir)
 	$(Q)for unit in $(units); do \
 		sed 's|@bindir@|$(bindir)|' systemd/$$unit >$(DESTDIR)$(unit_dir)/$$unit && \
 		chmod 644 $(DESTDIR)$(unit_dir)/$$unit || exit; done
 	$(Q)install -m 644 systemd/90-ringspun.conf $(DESTDIR)$(sysctl_dir)/90-ringspun.conf
-	$(Q)install -m 644 docs/ringspun.8 $(DESTDIR)$(man_dir)/ringspun.8
+	$(Q)install -m 644 docs/ringspun.8 $(DESTDIR)$(man_dir)/man8/ringspun.8
+	$(Q)install -m 644 docs/ringload.1 $(DESTDIR)$(man_dir)/man1/ringload.1
 	$(Q)install -m 644 docs/ringspun.bash-completion $(DESTDIR)$(completion_dir)/ringspun
 	$(Q)$(reload_systemd)
 
 # Below DESTDIR the directories too, as far as they are empty then.
 uninstall: ## remove what install copied, with the same PREFIX and DESTDIR
-	$(Q)rm -f $(DESTDIR)$(bindir)/ringspun $(units:%=$(DESTDIR)$(unit_dir)/%) $(DESTDIR)$(sysctl_dir)/90-ringspun.conf \
-		$(DESTDIR)$(man_dir)/ringspun.8 $(DESTDIR)$(completion_dir)/ringspun
+	$(Q)rm -f $(addprefix $(DESTDIR),$(bindir)/ringspun $(bindir)/ringload $(units:%=$(unit_dir)/%) \
+		$(sysctl_dir)/90-ringspun.conf $(man_dir)/man8/ringspun.8 $(man_dir)/man1/ringload.1 $(completion_dir)/ringspun)
 	$(Q)[ -z "$(DESTDIR)" ] || [ ! -d "$(DESTDIR)" ] || { cd $(DESTDIR) && \
 		rmdir -p --ignore-fail-on-non-empty $(install_dirs:/%=%) 2>/dev/null; true; }
 	$(Q)$(reload_systemd)

@@ -61,13 +61,10 @@ static void fail(struct call_failure *failure, int error, const char *why)
 
 void call_arena(struct arena *arena, size_t bytes_max)
 {
-    struct fiber *fiber = fiber_current();
-    if (fiber == NULL) {
-        arena_init(arena, NULL, 0, bytes_max);
-        return;
+    if (fiber_current() != NULL) {
+        fiber_populate(fiber_current());
     }
-    fiber_populate(fiber);
-    arena_init(arena, fiber_scratch(fiber), STACK_SCRATCH_BYTES, bytes_max);
+    arena_init(arena, NULL, 0, bytes_max);
 }
 
 void call_fail(struct call_failure *failure, int error)

@@ -35,9 +35,9 @@ int call_remote(struct app *app, struct http_call *call, uint64_t delay_ns,
                 struct call_failure *failure) WARN_UNUSED;
 
 /*
- * call_arena - the arena of a forked child's calls. On a fiber it begins with the
- * fiber's scratch, whose pages come in one call instead of a fault each; what
- * outlives the child is copied. Not for a session's own fiber, whose scratch is in use.
+ * call_arena - the arena of a forked child's calls. The stack pages that these need
+ * on a fiber come in one call here, instead of a fault each. What outlives the child
+ * is copied out of the arena.
  */
 void call_arena(struct arena *arena, size_t bytes_max);
 

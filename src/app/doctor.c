@@ -30,7 +30,7 @@ int doctor(const struct config *config)
     struct doctor_plan plan = {
         .carriers = carriers_of(config),
         .listeners = servers_wanted(config),
-        .threads = config->virtual_threads ? 0 : (unsigned)config->threads_max,
+        .threads = servers_threads(config),
         .stack_bytes = config->stack_bytes,
         .max_connections = (uint64_t)config->max_connections,
     };

@@ -76,6 +76,29 @@ unsigned servers_wanted(const struct config *config)
     return wanted;
 }
 
+static unsigned threads_of(const struct row *row, const struct config *config)
+{
+    if (row->threads != THREADS_AS_CONFIGURED) {
+        return (unsigned)row->threads;
+    }
+    if (row->router == NULL) {
+        return config->echo_threads == CONFIG_PLATFORM;
+    }
+    return config->virtual_threads ? 0 : (unsigned)config->threads_max;
+}
+
+unsigned servers_threads(const struct config *config)
+{
+    unsigned threads = 0;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        /* An echo port on threads starts one a connection: no pool, and no number. */
+        if (is_wanted(&rows[i], config) && rows[i].router != NULL) {
+            threads += threads_of(&rows[i], config);
+        }
+    }
+    return threads;
+}
+
 static int open_failed(const char *key, int port, int error)
 {
     switch (error) {
@@ -121,17 +144,6 @@ static unsigned share_of(const struct row *row, const struct process *process)
     }
     /* A few places are kept, so that clients of the remote cannot shut the app out. */
     return total - (total / 8 < FRONT_PLACES ? total / 8 : FRONT_PLACES);
-}
-
-static unsigned threads_of(const struct row *row, const struct config *config)
-{
-    if (row->threads != THREADS_AS_CONFIGURED) {
-        return (unsigned)row->threads;
-    }
-    if (row->router == NULL) {
-        return config->echo_threads == CONFIG_PLATFORM;
-    }
-    return config->virtual_threads ? 0 : (unsigned)config->threads_max;
 }
 
 /* claim: the socket that was passed for it, or NULL */

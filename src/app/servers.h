@@ -17,8 +17,9 @@
 #include "app/server.h"
 #include "base/attr.h"
 
-/* servers_wanted - how many the configuration asks for. */
+/* servers_wanted - how many the configuration asks for; servers_threads - with how many platform threads in their pools. */
 unsigned servers_wanted(const struct config *config);
+unsigned servers_threads(const struct config *config);
 
 /*
  * servers_open - bind every port that is asked for, or take the socket for it that

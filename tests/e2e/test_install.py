@@ -35,7 +35,7 @@ def test_install_and_uninstall_leave_nothing(tmp_path, prefix, units, sysctl):
     make("install", tmp_path, f"PREFIX={prefix}")
     below = prefix.lstrip("/")
     assert installed(tmp_path) == {
-        f"{below}/bin/ringspun", f"{units}/ringspun.service", f"{units}/ringspun@.service",
+        f"{below}/bin/ringspun", f"{below}/bin/ringload", f"{below}/share/man/man1/ringload.1", f"{units}/ringspun.service", f"{units}/ringspun@.service",
         f"{units}/ringspun.socket", f"{sysctl}/90-ringspun.conf", f"{below}/share/man/man8/ringspun.8",
         f"{below}/share/bash-completion/completions/ringspun"}
     program = tmp_path / below / "bin/ringspun"
