@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/must.h"
 #include "base/time.h"
 #include "fiber/fiber.h"
 #include "ring/carrier.h"
@@ -76,6 +77,14 @@ static bool may_go(struct launch *launch, uint64_t turn)
     return launch->permits >= 1 && launch->in_turn < TURN_MAX;
 }
 
+/* next_permit_ns - when time will have given the next one, or the deadline if that is sooner. */
+static uint64_t next_permit_ns(const struct launch *launch, uint64_t deadline_ns)
+{
+    must(launch->permits < 1);
+    uint64_t next_ns = launch->since_ns + (uint64_t)((1 - launch->permits) / launch->per_ns) + 1;
+    return next_ns < deadline_ns ? next_ns : deadline_ns;
+}
+
 /* wait_in_line - until the caller is the first, and may go. */
 static int wait_in_line(struct launch *launch, struct fiber *fiber, uint64_t deadline_ns)
 {
@@ -85,13 +94,12 @@ static int wait_in_line(struct launch *launch, struct fiber *fiber, uint64_t dea
     list_append(&launch->waiting, &self.link);
     do {
         bool first = launch->waiting.next == &self.link;
-        uint64_t next_ns =
-            launch->since_ns + (uint64_t)((1 - launch->permits) / launch->per_ns) + 1;
         if (first && launch->permits >= 1) {
-            fiber_yield();
+            fiber_yield(); /* only this turn has had its share */
             result = fiber->cancelled ? -ECANCELED : 0;
         } else {
-            result = fiber_park("launch", first && next_ns < deadline_ns ? next_ns : deadline_ns);
+            result =
+                fiber_park("launch", first ? next_permit_ns(launch, deadline_ns) : deadline_ns);
         }
         refill(launch, fiber->sched->now_ns);
         if (result == -ETIMEDOUT && fiber->sched->now_ns < deadline_ns) {
