@@ -197,7 +197,7 @@ test: ## unit and end-to-end tests, in less than five minutes
 
 # In containers and under systemd, for real; what has no engine here is skipped with the reason. DEPLOY_ARGS as E2E_ARGS.
 .PHONY: test-deploy
-test-deploy: $(B)/ringspun | dependencies-test ## docker compose up and systemctl start, where there are engines for them
+test-deploy: $(B)/ringspun $(B)/ringload | dependencies-test ## docker compose up and systemctl start, where there are engines for them
 	$(Q)RINGSPUN_BINARY=$(abspath $(B)/ringspun) PYTHONDONTWRITEBYTECODE=1 \
 		timeout -k 10 $(DEPLOY_TIMEOUT) $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/deploy $(DEPLOY_ARGS)
 

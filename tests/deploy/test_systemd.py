@@ -36,7 +36,8 @@ def machine(tmp_path_factory):
     (there / "build").mkdir()
     (there / "tests" / "deploy").mkdir(parents=True)
     shutil.copy(ROOT / "Makefile", there)
-    shutil.copy(BINARY, there / "build" / "ringspun")
+    for program in (BINARY, BINARY.with_name("ringload")):
+        shutil.copy(program, there / "build")
     shutil.copy(GUEST, there / "tests" / "deploy")
     done = subprocess.run([tool, "--timeout", str(SECONDS_MAX), str(there), "tests/deploy/systemd_guest.sh"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
