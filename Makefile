@@ -91,7 +91,7 @@ run: all ## build, and run the server: make run ARGS='--server.port=8081'
 	$(Q)exec $(B)/ringspun $(ARGS)
 
 help: ## print this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 $(B)/ringspun: $(O)/main.o $(library)
 	$(call say,LINK,$@)
@@ -191,7 +191,7 @@ E2E_ARGS ?=
 SECCOMP ?= 1
 E2E_TIMEOUT ?= 600
 
-test: ## unit and end-to-end tests, in less than five minutes
+test: ## unit and end-to-end tests, in about eight minutes
 	$(Q)$(MAKE) all test-unit
 	$(Q)$(MAKE) test-e2e
 
@@ -205,7 +205,7 @@ DEPLOY_ARGS ?=
 DEPLOY_TIMEOUT ?= 1200
 
 .PHONY: check asan ubsan tsan valgrind fuzz
-check: ## what test leaves out: layers, tidy, sanitizers and the unit tests on swapcontext
+check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swapcontext, some fuzzing
 	$(Q)$(MAKE) layers
 	$(Q)$(MAKE) tidy
 	$(Q)$(MAKE) asan
