@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * options.c - see options.h. Called by main.c. Whether the limits of the host allow
- * what is asked for is limits.c's part.
+ * what is asked for is plan.c's part.
  */
 #include "ringload/options.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay.c - read a delay exactly, without floating point. Called by blocking.c and remote.c.
+ * delay.c - read a delay exactly, without floating point. Called by the routes that take one.
  */
 #include "app/delay.h"
 
+#include <errno.h>
+
 #include "base/time.h"
 #include "ring/sys.h"
-#include <errno.h>
 
 #define DELAY_MAX_NS (24 * 3600 * NS_PER_S)
 

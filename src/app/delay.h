@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay.h - the {n} of /remote/{n} and /blocking/{n}. Pure.
+ * delay.h - the {n} of /remote/{n}, /blocking/{n} and /fanout/{k}/{n}, and a ?deadline=. Pure.
  */
 #ifndef APP_DELAY_H
 #define APP_DELAY_H

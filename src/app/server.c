@@ -2,7 +2,7 @@
 /*
  * server.c - put listener, sessions and thread policy of one port together.
  *
- * Called by run.c for each port that is configured.
+ * Called by servers.c for each port that is configured.
  */
 #include "app/server.h"
 

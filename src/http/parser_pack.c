@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parser_pack.c - a parsed request moves out of the memory it was parsed in, whose
- * blocks are larger than most requests. Called by session.c before a handler that
+ * blocks are larger than most requests. Called by session_memory.c before a handler that
  * may wait for long; llhttp is not involved.
  */
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * url.c - see url.h. Called for remote.url, by the configuration to check it and
- * by the feature that calls the remote. What it lets through can stand in a
- * request line and in Host as it is.
+ * url.c - see url.h. Called for remote.url, by the configuration to check it and by
+ * client_connect.c to call it, for the healthcheck, and by the load generator. What it
+ * lets through can stand in a request line and in Host as it is.
  */
 #include "http/url.h"
 

@@ -3,7 +3,7 @@
  * conn.c - a TCP connection on the ring, or on plain system calls: its life.
  *
  * Opening, closing, resets. conn_receive.c and conn_send.c move the bytes.
- * Called by http/session.c and http/client.c. Knows no HTTP.
+ * Called by http/session.c, http/client.c and app/echo.c. Knows no HTTP.
  */
 #include "io/conn.h"
 

@@ -2,7 +2,8 @@
 /*
  * listener.c - accept, balance, refuse, drain.
  *
- * First file of a connection's life; http/session.c takes it from here.
+ * First file of a connection's life; its serve function takes it from here: that of
+ * http/session_service.c, or of app/echo.c.
  */
 #include "io/listener.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolve.c - getaddrinfo(3) on the offload pool. Called by http/client.c.
+ * resolve.c - getaddrinfo(3) on the offload pool. Called by http/client_connect.c.
  */
 #include "io/resolve.h"
 

@@ -2,7 +2,7 @@
 /*
  * carrier.c - the loop: run, look into the inbox, expire, enter, reap.
  *
- * Started by main; io/ posts messages to it. Does not know what fibers do.
+ * Started by app/process.c and the load generator; others post messages to it. Does not know what fibers do.
  */
 #include "ring/carrier.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sys_host.h - the part of the door to system calls that asks what this process
- * may use. For the doctor; what /proc tells is read with sys_read_file.
+ * may use. For the doctor and the load generator; what /proc tells is read with sys_read_file.
  */
 #ifndef RING_SYS_HOST_H
 #define RING_SYS_HOST_H
