@@ -8,14 +8,13 @@
  * With Accept: application/json the same with figures.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/app.h"
 #include "app/routes.h"
-#include "base/json.h"
 #include "base/must.h"
+#include "base/text.h"
 #include "fiber/fiber.h"
 #include "io/pool.h"
 #include "ring/carrier.h"
@@ -45,116 +44,100 @@ static bool wants_json(const struct http_request *request)
     return false;
 }
 
-struct json {
-    char text[JSON_MAX];
-    size_t length;
-};
-
-static void PRINTF_LIKE(2, 3) json_put(struct json *json, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    int length =
-        vsnprintf(json->text + json->length, sizeof(json->text) - json->length, format, values);
-    va_end(values);
-    must(length >= 0 && json->length + (size_t)length < sizeof(json->text));
-    json->length += (size_t)length;
-}
-
-static void put_ring(struct json *json, const struct ring *ring)
+static void put_ring(struct text *json, const struct ring *ring)
 {
     struct ring_facts facts;
     const char *feature;
     ring_facts(ring, &facts);
-    json_put(json, "{\"fd\":%d,\"sqEntries\":%u,\"cqEntries\":%u,\"buffers\":%u,\"features\":[",
+    text_put(json, "{\"fd\":%d,\"sqEntries\":%u,\"cqEntries\":%u,\"buffers\":%u,\"features\":[",
              facts.fd, facts.sq_entries, facts.cq_entries, facts.buffers);
     for (unsigned i = 0; (feature = ring_feature(ring, i)) != NULL; i++) {
-        json_put(json, "%s\"%s\"", i > 0 ? "," : "", feature);
+        text_put(json, "%s\"%s\"", i > 0 ? "," : "", feature);
     }
-    json_put(json, "]}");
+    text_put(json, "]}");
 }
 
-static void put_fiber(struct json *json, const struct fiber *fiber)
+static void put_fiber(struct text *json, const struct fiber *fiber)
 {
     const struct carrier *carrier = carrier_current();
     char name[FIBER_NAME_SIZE];
     uint64_t running_ns = sys_clock_ns() - fiber->state_since_ns;
 
     fiber_format_name(fiber, name, sizeof(name));
-    json_put(json, "\"id\":%" PRIu64 ",\"name\":\"%s\",\"kind\":\"fiber\",\"state\":\"runnable\",",
+    text_put(json, "\"id\":%" PRIu64 ",\"name\":\"%s\",\"kind\":\"fiber\",\"state\":\"runnable\",",
              fiber->id, name);
-    json_put(json, "\"carrier\":\"%s\",\"osThreadId\":%d,\"cpu\":%d,", carrier->name,
+    text_put(json, "\"carrier\":\"%s\",\"osThreadId\":%d,\"cpu\":%d,", carrier->name,
              carrier->thread_id, sys_processor());
-    json_put(json, "\"stackSize\":%zu,\"stackUsed\":%zu,\"contextSwitches\":%" PRIu64 ",",
+    text_put(json, "\"stackSize\":%zu,\"stackUsed\":%zu,\"contextSwitches\":%" PRIu64 ",",
              fiber->stack.size, stack_used_bytes(fiber->stack), fiber->switches);
-    json_put(json, "\"parkedNanos\":%" PRIu64 ",\"runNanos\":%" PRIu64 ",", fiber->parked_ns,
+    text_put(json, "\"parkedNanos\":%" PRIu64 ",\"runNanos\":%" PRIu64 ",", fiber->parked_ns,
              fiber->run_ns + running_ns);
-    json_put(json, "\"ring\":");
+    text_put(json, "\"ring\":");
     put_ring(json, &carrier->ring);
 }
 
-static void put_thread(struct json *json, const struct pool_thread *thread)
+static void put_thread(struct text *json, const struct pool_thread *thread)
 {
     struct sys_thread_figures figures;
     sys_thread_figures(&figures);
     struct stack stack = {.base = figures.stack_low, .size = figures.stack_bytes};
     uint64_t alive_ns = sys_clock_ns() - thread->started_ns;
 
-    json_put(json,
+    text_put(json,
              "\"id\":%" PRIu64 ",\"name\":\"%s\",\"kind\":\"platform\",\"state\":\"runnable\",",
              thread->id, thread->name);
-    json_put(json, "\"carrier\":null,\"osThreadId\":%d,\"cpu\":%d,", sys_thread_id(),
+    text_put(json, "\"carrier\":null,\"osThreadId\":%d,\"cpu\":%d,", sys_thread_id(),
              sys_processor());
-    json_put(json, "\"stackSize\":%zu,\"stackUsed\":%zu,\"contextSwitches\":%" PRIu64 ",",
+    text_put(json, "\"stackSize\":%zu,\"stackUsed\":%zu,\"contextSwitches\":%" PRIu64 ",",
              stack.size, stack_used_bytes(stack), figures.switches);
-    json_put(json, "\"parkedNanos\":%" PRIu64 ",\"runNanos\":%" PRIu64 ",\"ring\":",
+    text_put(json, "\"parkedNanos\":%" PRIu64 ",\"runNanos\":%" PRIu64 ",\"ring\":",
              alive_ns > figures.processor_ns ? alive_ns - figures.processor_ns : 0,
              figures.processor_ns);
     put_ring(json, &thread->carrier->ring); /* that of the connection, where its fiber is parked */
 }
 
 /* put_host - which of several servers behind one address this is. */
-static void put_host(struct json *json)
+static void put_host(struct text *json)
 {
-    char name[HOST_NAME_SIZE], escaped[HOST_NAME_SIZE * JSON_ESCAPE_GROWTH];
+    char name[HOST_NAME_SIZE];
     sys_host_name(name, sizeof(name));
-    size_t length = json_escape(escaped, sizeof(escaped), slice_of(name));
-    json_put(json, "\"host\":\"%.*s\",", (int)length, escaped);
+    text_put(json, "\"host\":");
+    text_put_json(json, slice_of(name));
+    text_put(json, ",");
 }
 
 static void respond_json(struct http_exchange *exchange)
 {
     struct app *app = exchange->context;
-    struct json json = {.length = 0};
+    struct text json = {.dst = arena_alloc(exchange->arena, JSON_MAX), .capacity = JSON_MAX};
     uint64_t uptime_ms = (sys_clock_ns() - app->started_ns) / NS_PER_MS;
 
-    json_put(&json, "{");
+    if (json.dst == NULL) {
+        http_respond_error(exchange, 503, SLICE("no memory for the answer"), sys_wall_ns());
+        return;
+    }
+    text_put(&json, "{");
     put_host(&json);
     if (fiber_current() != NULL) {
         put_fiber(&json, fiber_current());
     } else {
         put_thread(&json, pool_thread_current());
     }
-    json_put(&json, ",\"uptimeSeconds\":%" PRIu64 ".%03" PRIu64 "}", uptime_ms / 1000,
+    text_put(&json, ",\"uptimeSeconds\":%" PRIu64 ".%03" PRIu64 "}", uptime_ms / 1000,
              uptime_ms % 1000);
-    struct slice body =
-        arena_copy(exchange->arena, (struct slice){.at = json.text, .length = json.length});
-    if (body.at == NULL) {
-        http_respond_error(exchange, 503, SLICE("no memory for the answer"), sys_wall_ns());
-        return;
-    }
+    must(json.length < json.capacity); /* the host's name is the only part of any length */
+    struct slice body = {.at = json.dst, .length = json.length};
     http_respond_json(exchange, 200, body);
 }
 
 void current_thread_handle(struct http_exchange *exchange)
 {
-    char *text = arena_alloc(exchange->arena, FIBER_DESCRIBE_SIZE);
-    size_t length;
-
     if (wants_json(exchange->request)) {
         respond_json(exchange);
         return;
     }
+    char *text = arena_alloc(exchange->arena, FIBER_DESCRIBE_SIZE);
+    size_t length;
     if (text == NULL) {
         http_respond_error(exchange, 503, SLICE("no memory for the answer"), sys_wall_ns());
         return;

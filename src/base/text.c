@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c - see text.h. Called for --help and the doctor's report. Pure.
+ * text.c - see text.h. Called for --help, the doctor's report and /currentThread. Pure.
  */
 #include "base/text.h"
 
