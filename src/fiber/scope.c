@@ -207,14 +207,6 @@ int scope_join(struct scope *scope)
     return scope_join_until(scope, 0);
 }
 
-void scope_cancel(struct scope *scope)
-{
-    must_own(scope);
-    pthread_mutex_lock(&scope->guard);
-    cancel_children(scope);
-    pthread_mutex_unlock(&scope->guard);
-}
-
 void scope_close(struct scope *scope)
 {
     must_own(scope);

@@ -98,9 +98,6 @@ int scope_fork(struct scope *scope, struct scope_child *child, int (*run)(void *
 int scope_join(struct scope *scope) WARN_UNUSED;
 int scope_join_until(struct scope *scope, uint64_t deadline_ns) WARN_UNUSED;
 
-/* scope_cancel - have every child's waits return -ECANCELED. Owner only; does not park. */
-void scope_cancel(struct scope *scope);
-
 /* scope_close - cancel what still runs, wait for it, and end the scope. Owner only; parks while a child runs. */
 void scope_close(struct scope *scope);
 
