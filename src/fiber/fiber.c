@@ -229,12 +229,6 @@ void fiber_cancel(struct fiber *fiber)
     }
 }
 
-void fiber_uncancel(struct fiber *fiber)
-{
-    must(fiber->sched == sched_current());
-    fiber->cancelled = false;
-}
-
 void fiber_populate(struct fiber *fiber)
 {
     must(fiber == fiber_current());

@@ -52,7 +52,7 @@ struct fiber {
     /* scheduling */
     struct switch_context context;
     enum fiber_state state;
-    bool cancelled;          /* fiber_cancel was called; stays until fiber_uncancel */
+    bool cancelled;          /* fiber_cancel was called; for good */
     bool through;            /* the park in work ignores fiber_cancel */
     int park_result;         /* of the park in work, set by what ends it */
     const char *waiting_for; /* static text, while parked */
@@ -130,9 +130,6 @@ void fiber_wake(struct fiber *fiber);
  * return -ECANCELED. Own thread only.
  */
 void fiber_cancel(struct fiber *fiber);
-
-/* fiber_uncancel - the fiber may park again. Own thread only. */
-void fiber_uncancel(struct fiber *fiber);
 
 /*
  * fiber_populate - the running fiber's frames are about to leave its first page:

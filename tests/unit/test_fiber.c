@@ -254,8 +254,8 @@ static void park_thrice(void *argument)
     assert_int_equal(fiber_sleep_until(0), -ECANCELED);
     parked->result = fiber_park_through("through", kit_virtual_now_ns + 10 * MS);
     parked->ended++;
-    fiber_uncancel(fiber_current());
-    parked->result = fiber_park("after", kit_virtual_now_ns + 10 * MS);
+    assert_int_equal(parked->result, -ETIMEDOUT);
+    parked->result = fiber_park("after", kit_virtual_now_ns + 10 * MS); /* cancelled for good */
     parked->ended++;
 }
 
@@ -273,11 +273,8 @@ static void test_cancel_ends_what_can_be_cancelled(void **state)
     run();
     assert_int_equal(parked.ended, 1);
     pass(11 * MS);
-    assert_int_equal(parked.ended, 2);
-    assert_int_equal(parked.result, -ETIMEDOUT);
-    pass(11 * MS);
     assert_int_equal(parked.ended, 3);
-    assert_int_equal(parked.result, -ETIMEDOUT);
+    assert_int_equal(parked.result, -ECANCELED);
 }
 
 static void *wake_from_here(void *fiber)
