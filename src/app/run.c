@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #include "app/dump.h"
+#include "app/hold.h"
 #include "app/process.h"
 #include "app/servers.h"
-#include "app/stuck.h"
 #include "base/log.h"
 #include "ring/monitor.h"
 #include "ring/sys.h"
@@ -128,7 +128,7 @@ static void look_after(struct process *process)
     }
     if (process->stuck_at_ns != 0 && now_ns >= process->stuck_at_ns) {
         process->stuck_at_ns = 0;
-        stuck_carrier(&process->carriers[process->carrier_count - 1]);
+        hold_carrier(&process->carriers[process->carrier_count - 1]);
     }
 }
 

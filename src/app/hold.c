@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stuck.c - hold a carrier for ever. Called by run.c, in tests of the watchdog only.
+ * hold.c - hold a carrier for ever. Called by run.c, in tests of the watchdog only.
  */
-#include "app/stuck.h"
+#include "app/hold.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,13 +24,13 @@ static void run_stick(struct message *message)
 {
     (void)message;
     struct fiber_name name = {.prefix = "stuck-on-purpose"};
-    log_warn("app.stuck", "ringspun.debug.stuck-carrier-after: %s is held from now on", held->name);
+    log_warn("app.hold", "ringspun.debug.stuck-carrier-after: %s is held from now on", held->name);
     if (fiber_spawn(&held->sched, name, spin, NULL) == NULL) {
-        log_warn("app.stuck", "no memory for the fiber that is to hold it");
+        log_warn("app.hold", "no memory for the fiber that is to hold it");
     }
 }
 
-void stuck_carrier(struct carrier *carrier)
+void hold_carrier(struct carrier *carrier)
 {
     static struct message stick = {.run = run_stick};
     held = carrier;
