@@ -4,10 +4,10 @@
 # layers.sh SOURCE-DIR OBJECT-DIR [BENCH-DIR] - may every file include what it includes, and call what it calls?
 #
 # A file of src/ includes its own layer and those to its left in base < fiber < ring < io < http < app < main;
-# inside http/ only session and client include io/. A foreign header has one door. What lies above ring/ makes no
-# system call of its own: its objects must not ask for any of libc's wrappers, since ring/sys.c is the one door to
-# them and tests put a scripted kernel in its place. bench/ does without app/. Prints file:line, or object and symbol,
-# of each breach; exit 1.
+# inside http/ only service, session and client include io/. A foreign header has one door. What lies above ring/
+# makes no system call of its own: its objects must not ask for any of libc's wrappers, since ring/sys*.c is the one
+# door to them and tests put a scripted kernel in its place. bench/ does without app/. Prints file:line, or object and
+# symbol, of each breach; exit 1.
 set -euo pipefail
 
 src=${1:?source directory}
@@ -65,8 +65,8 @@ breaches=$(awk '
             print at ": includes \"" name "\", which is in no layer"
         } else if (rank[target] > rank[layer]) {
             print at ": " layer " includes \"" name "\", to its right"
-        } else if (layer == "http" && target == "io" && file !~ /^http\/(session|client)(_[a-z_]+)?[.][ch]$/) {
-            print at ": includes \"" name "\"; in http/ only session and client may include io/"
+        } else if (layer == "http" && target == "io" && file !~ /^http\/(service|session|client)(_[a-z_]+)?[.][ch]$/) {
+            print at ": includes \"" name "\"; in http/ only service, session and client may include io/"
         }
     }
     END {

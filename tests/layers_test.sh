@@ -52,7 +52,7 @@ put main.c '#include "base/log.h"' 'int main(void) { return 0; }'
 expect pass
 
 breaks 'base/log.h:1: base includes "fiber/fiber.h", to its right' base/log.h '#include "fiber/fiber.h"'
-breaks 'http/parser.h:2: .*only session and client' http/parser.h '' '#include "io/conn.h"'
+breaks 'http/parser.h:2: .*only service, session and client' http/parser.h '' '#include "io/conn.h"'
 breaks 'base/log.h:1: includes <ucontext.h>' base/log.h '#include <ucontext.h>'
 breaks 'fiber/fiber.h:1: includes <liburing.h>' fiber/fiber.h '  #  include <liburing.h> /* x */'
 breaks 'http/parser.h:1: includes <llhttp.h>' http/parser.h '#include <llhttp.h>'

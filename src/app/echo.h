@@ -9,7 +9,7 @@
  * Each connection is a fiber. With setup.platform a new OS thread makes ordinary
  * blocking calls for it, while the fiber is parked: see echo_thread.c.
  *
- * The counterpart of http/session.h for ports that do not speak HTTP.
+ * The counterpart of http/service.h for ports that do not speak HTTP.
  */
 #ifndef APP_ECHO_H
 #define APP_ECHO_H

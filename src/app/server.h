@@ -13,7 +13,7 @@
 #include "app/config.h"
 #include "app/echo.h"
 #include "base/attr.h"
-#include "http/session.h"
+#include "http/service.h"
 #include "io/listener.h"
 #include "io/pool.h"
 

@@ -7,8 +7,6 @@
  *
  * What it works in, and what it keeps while it waits: session_parts.h.
  */
-#include "http/session.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_parts.h - what session.c, session_memory.c and session_service.c share.
+ * session_parts.h - what session.c, session_memory.c and service.c share.
  * For these alone.
  */
 #ifndef HTTP_SESSION_PARTS_H
@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "http/parser.h"
-#include "http/session.h"
+#include "http/service.h"
 #include "io/conn.h"
 
 /*

@@ -3,7 +3,7 @@
  * listener.c - accept, balance, refuse, drain.
  *
  * First file of a connection's life; its serve function takes it from here: that of
- * http/session_service.c, or of app/echo.c.
+ * http/service.c, or of app/echo.c.
  */
 #include "io/listener.h"
 

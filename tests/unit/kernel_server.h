@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "http/session.h"
+#include "http/service.h"
 #include "io/listener.h"
 #include "kernel.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - the life of one accepted connection: a fiber that reads requests,
+ * service.h - the sessions of one HTTP port: begun for each accepted connection, and
+ * ended together when the server drains. A session is a fiber that reads requests,
  * has them handled and writes the responses, until one side has enough.
  *
  *   accepted -> read request -> route -> handle -> write -> read ... -> close
@@ -8,8 +9,8 @@
  *               refused: error,       on this fiber, or on a platform
  *               linger, close         thread while this fiber is parked
  */
-#ifndef HTTP_SESSION_H
-#define HTTP_SESSION_H
+#ifndef HTTP_SERVICE_H
+#define HTTP_SERVICE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

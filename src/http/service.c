@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_service.c - begin the sessions of a server, and end them when it drains.
+ * service.c - begin the sessions of a server, and end them when it drains.
  *
  * io/listener.c calls service_serve with a new connection; the fiber that it
  * spawns runs session.c.
  */
+#include "http/service.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,6 @@
 
 #include "base/must.h"
 #include "fiber/fiber.h"
-#include "http/session.h"
 #include "http/session_parts.h"
 #include "http/writer.h"
 #include "ring/sys.h"
