@@ -5,9 +5,9 @@
  *   turn: run ready fibers -> inbox -> due timers -> enter the kernel (submit,
  *         wait only when nothing is ready) -> reap: completions wake fibers -> ...
  *
- * Third hop of the data path. Fibers run outside the reap loop. The kernel is
- * entered on each turn, ready fibers or not: with DEFER_TASKRUN nothing else
- * brings completions, and a busy fiber would starve everyone's I/O.
+ * Hop of the data path: the carrier runs the fiber, outside the reap loop. The
+ * kernel is entered on each turn, ready fibers or not: with DEFER_TASKRUN nothing
+ * else brings completions, and a busy fiber would starve everyone's I/O.
  */
 #ifndef RING_CARRIER_H
 #define RING_CARRIER_H

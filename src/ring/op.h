@@ -85,7 +85,7 @@ void ops_init(struct ops *ops, struct ring *ring);
 /* ops_fini - must(live == 0). */
 void ops_fini(struct ops *ops);
 
-/* ops_dispatch - second hop of the data path: a completion finds its op. Called by the loop. */
+/* ops_dispatch - hop of the data path: a completion finds its op. Called by the loop. */
 void ops_dispatch(struct ops *ops, const struct ring_event *event);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * ring.h - one io_uring and its provided buffers: set-up, submit, wait, reap.
  *
- * First hop of the data path: socket bytes become a completion here. Knows
+ * Hop of the data path: socket bytes become a completion here. Knows
  * neither operations nor fibers; op.c fills the SQEs. One thread uses a ring, the
  * one that made it. Needs Linux 6.1 (DEFER_TASKRUN); what came later is probed.
  */
