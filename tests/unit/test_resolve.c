@@ -187,62 +187,70 @@ static void run_connect(void *argument)
     connecting->over = true;
 }
 
+static void start_connect(struct connecting *connecting)
+{
+    connecting->over = false;
+    drive_spawn("connect", run_connect, connecting);
+}
+
 static bool has_connected(void *connecting)
 {
     return ((struct connecting *)connecting)->over;
+}
+
+/* start_remote - something listens, and the pool is for it under that name. */
+static void start_remote(const char *host, struct client_pool *pool)
+{
+    char url[64];
+    start_world();
+    kernel_serve(PORT);
+    snprintf(url, sizeof(url), "http://%s:%d", host, PORT);
+    struct client_pool_setup setup = {
+        .url = url, .offload = &offload, .carriers = drive_carriers(), .carrier_count = 1};
+    assert_int_equal(client_pool_init(pool, &setup), 0);
+}
+
+static void stop_remote(struct client_pool *pool)
+{
+    client_pool_close(pool);
+    stop_world();
+    client_pool_fini(pool);
 }
 
 static void test_a_name_is_asked_again_when_a_connect_fails(void **state)
 {
     struct client_pool pool;
     struct connecting connecting = {.pool = &pool};
-    char url[64];
     (void)state;
-    start_world();
-    kernel_serve(PORT);
-    snprintf(url, sizeof(url), "http://there:%d", PORT);
-    struct client_pool_setup setup = {
-        .url = url, .offload = &offload, .carriers = drive_carriers(), .carrier_count = 1};
-    assert_int_equal(client_pool_init(&pool, &setup), 0);
+    start_remote("there", &pool);
     for (unsigned i = 0; i < 3; i++) { /* asked once, then known */
-        connecting.over = false;
-        drive_spawn("connect", run_connect, &connecting);
+        start_connect(&connecting);
         drive_until(has_connected, &connecting);
         assert_int_equal(connecting.result, 0);
         assert_int_equal(kernel_resolutions(), 1);
     }
     kernel_refuse(PORT);
-    connecting.over = false;
-    drive_spawn("connect", run_connect, &connecting);
+    start_connect(&connecting);
     drive_until(has_connected, &connecting);
     assert_int_equal(connecting.result, -ECONNREFUSED);
     assert_int_equal(kernel_resolutions(), 2);
-    client_pool_close(&pool);
-    stop_world();
-    client_pool_fini(&pool);
+    stop_remote(&pool);
 }
 
 static void test_a_host_that_moved_and_left_silence_behind_is_found_within_the_call(void **state)
 {
     struct client_pool pool;
     struct connecting connecting = {.pool = &pool};
-    char url[64];
     (void)state;
-    start_world();
-    kernel_serve(PORT);
-    snprintf(url, sizeof(url), "http://there:%d", PORT);
-    struct client_pool_setup setup = {
-        .url = url, .offload = &offload, .carriers = drive_carriers(), .carrier_count = 1};
-    assert_int_equal(client_pool_init(&pool, &setup), 0);
-    drive_spawn("connect", run_connect, &connecting);
+    start_remote("there", &pool);
+    start_connect(&connecting);
     drive_until(has_connected, &connecting);
     assert_int_equal(connecting.result, 0);
 
     kernel_hang(PORT); /* the old address */
     kernel_resolver_hold(true);
     uint64_t began_ns = kernel_now_ns();
-    connecting.over = false;
-    drive_spawn("connect", run_connect, &connecting);
+    start_connect(&connecting);
     drive_pass(NS_PER_S + NS_PER_MS); /* half of the time that there is */
     drive_until(resolver_waits, NULL);
     assert_int_equal(pool.addresses.count, 0);
@@ -253,41 +261,29 @@ static void test_a_host_that_moved_and_left_silence_behind_is_found_within_the_c
     assert_int_equal(kernel_resolutions(), 2);
     assert_in_range(kernel_now_ns() - began_ns, NS_PER_S, 2 * NS_PER_S - 1);
     assert_int_equal(pool.addresses.count, 1);
-    client_pool_close(&pool);
-    stop_world();
-    client_pool_fini(&pool);
+    stop_remote(&pool);
 }
 
 static void test_a_numeric_address_has_the_whole_time(void **state)
 {
     struct client_pool pool;
     struct connecting connecting = {.pool = &pool};
-    char url[64];
     (void)state;
-    start_world();
-    kernel_serve(PORT);
-    snprintf(url, sizeof(url), "http://127.0.0.1:%d", PORT);
-    struct client_pool_setup setup = {
-        .url = url, .offload = &offload, .carriers = drive_carriers(), .carrier_count = 1};
-    assert_int_equal(client_pool_init(&pool, &setup), 0);
+    start_remote("127.0.0.1", &pool);
     for (unsigned i = 0; i < 2; i++) { /* the second time it is known */
-        connecting.over = false;
-        drive_spawn("connect", run_connect, &connecting);
+        start_connect(&connecting);
         drive_pass(NS_PER_MS);
         assert_true(connecting.over);
         assert_int_equal(connecting.result, 0);
     }
     kernel_hang(PORT);
-    connecting.over = false;
-    drive_spawn("connect", run_connect, &connecting);
+    start_connect(&connecting);
     drive_pass(2 * NS_PER_S - NS_PER_MS);
     assert_false(connecting.over);
     drive_pass(2 * NS_PER_MS);
     assert_true(connecting.over);
     assert_int_equal(connecting.result, -ETIMEDOUT);
-    client_pool_close(&pool);
-    stop_world();
-    client_pool_fini(&pool);
+    stop_remote(&pool);
 }
 
 int main(void)
