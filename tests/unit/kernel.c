@@ -121,6 +121,13 @@ void kernel_start(uint64_t round)
     kernel__names_reset();
 }
 
+void kernel_start_uneven(uint64_t round)
+{
+    kernel_start(round);
+    kernel_knobs.recv_cap = round % 2 == 0;
+    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+}
+
 uint64_t kernel_random(uint64_t bound)
 {
     kernel__lock();

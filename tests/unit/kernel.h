@@ -62,6 +62,9 @@ extern struct kernel_knobs kernel_knobs;
  */
 void kernel_start(uint64_t round);
 
+/* kernel_start_uneven - likewise, with recv_cap in every other round and a late_percent of the seed. */
+void kernel_start_uneven(uint64_t round);
+
 /*
  * kernel_stop - no descriptor and no op is left, every buffer is back. Peers can be
  * asked until the next start.

@@ -71,9 +71,7 @@ void world_start(unsigned round, bool remote_ours)
 {
     struct log_setup quiet = {.level = LOG_OFF};
     log_init(&quiet);
-    kernel_start(round);
-    kernel_knobs.recv_cap = round % 2 == 0;
-    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+    kernel_start_uneven(round);
     drive_start(1);
     memset(&world_app, 0, sizeof(world_app));
     world_limit = (struct connection_limit){.max = 100000};

@@ -49,9 +49,7 @@ static void start_world(unsigned round, unsigned bound)
 {
     struct log_setup quiet = {.level = LOG_OFF};
     log_init(&quiet);
-    kernel_start(round);
-    kernel_knobs.recv_cap = round % 2 == 0;
-    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+    kernel_start_uneven(round);
     drive_start(1);
     kernel_serve(PORT);
     struct client_pool_setup setup = {.url = "http://127.0.0.1:8085",

@@ -28,9 +28,7 @@ static struct conn conn;
 static struct kernel_file *start_world(unsigned round)
 {
     struct kernel_file *peer;
-    kernel_start(round);
-    kernel_knobs.recv_cap = round % 2 == 0;
-    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+    kernel_start_uneven(round);
     drive_start(1);
     conn_open(&conn, kernel_pair(&peer));
     return peer;

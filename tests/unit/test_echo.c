@@ -42,9 +42,7 @@ static void start_world(unsigned round, bool greets, bool platform)
 {
     struct log_setup quiet = {.level = LOG_OFF};
     log_init(&quiet);
-    kernel_start(round);
-    kernel_knobs.recv_cap = round % 2 == 0;
-    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+    kernel_start_uneven(round);
     drive_start(1);
     limit = (struct connection_limit){.max = 100};
     struct listener_setup setup = {.name = "echo",

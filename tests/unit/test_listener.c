@@ -30,9 +30,7 @@ static struct kernel_file *clients[CLIENTS_MAX];
 
 static void start_world(unsigned round, unsigned carriers, unsigned connections_max)
 {
-    kernel_start(round);
-    kernel_knobs.recv_cap = round % 2 == 0;
-    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+    kernel_start_uneven(round);
     drive_start(carriers);
     server_start_on(&server, carriers, connections_max);
 }

@@ -27,9 +27,7 @@ static struct answer answer;
 
 static void start_world(unsigned round)
 {
-    kernel_start(round);
-    kernel_knobs.recv_cap = round % 2 == 0;
-    kernel_knobs.late_percent = (unsigned)kernel_random(60);
+    kernel_start_uneven(round);
     drive_start(1);
     server_start_on(&server, 1, 1000);
 }
