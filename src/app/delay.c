@@ -82,10 +82,10 @@ int delay_parse(struct slice text, uint64_t *ns)
     return 0;
 }
 
-bool delay_check(struct http_exchange *exchange)
+bool delay_check_text(struct http_exchange *exchange, struct slice text)
 {
     uint64_t ignored;
-    switch (delay_parse(exchange->params[0], &ignored)) {
+    switch (delay_parse(text, &ignored)) {
     case 0:
         return true;
     case -ERANGE:
@@ -98,4 +98,9 @@ bool delay_check(struct http_exchange *exchange)
                            sys_wall_ns());
         return false;
     }
+}
+
+bool delay_check(struct http_exchange *exchange)
+{
+    return delay_check_text(exchange, exchange->params[0]);
 }

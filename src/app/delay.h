@@ -26,4 +26,7 @@ int delay_parse(struct slice text, uint64_t *ns) WARN_UNUSED;
 /* delay_check - the check of a route whose first placeholder is a delay: a 400 when it is none. */
 bool delay_check(struct http_exchange *exchange) WARN_UNUSED;
 
+/* delay_check_text - the same of a text, which is another placeholder. */
+bool delay_check_text(struct http_exchange *exchange, struct slice text) WARN_UNUSED;
+
 #endif

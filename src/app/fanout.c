@@ -44,19 +44,12 @@ struct fanout {
 
 bool fanout_check(struct http_exchange *exchange)
 {
-    uint64_t count, ignored;
+    uint64_t count;
     if (slice_to_u64(exchange->params[0], &count) < 0 || count == 0 || count > FANOUT_CALLS_MAX) {
         http_respond_error(exchange, 400, SLICE("the number of calls is 1 to 1000"), sys_wall_ns());
         return false;
     }
-    if (delay_parse(exchange->params[1], &ignored) < 0) {
-        http_respond_error(exchange, 400,
-                           SLICE("a delay is digits with an optional fraction and an optional "
-                                 "unit ms, s, m or h, at most 24 h"),
-                           sys_wall_ns());
-        return false;
-    }
-    return true;
+    return delay_check_text(exchange, exchange->params[1]);
 }
 
 static int run_branch(void *argument)
