@@ -36,7 +36,7 @@ const struct config__key config__keys[] = {
      .meaning = "the remote's port; 0: a free one, -1: not served here"},
     {.name = "remote.url", .type = CONFIG__URL, .offset = FIELD(remote_url),
      .fallback_text = "http://127.0.0.1:{remote.port}", .empty_is_default = true,
-     .meaning = "the server that /blocking calls"},
+     .meaning = "the server that /blocking, /product and /fanout call"},
     {.name = "remote.pool.max", .type = CONFIG__INTEGER, .offset = FIELD(remote_pool_max), .min = 0,
      .max = 1000000, .fallback = "0",
      .meaning = "connections to the remote; 0: no bound"},
