@@ -13,11 +13,6 @@
 
 #include "base/log.h"
 
-/* Linux 6.13; glibc has it since 2.41. Same value on all processors. */
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102
-#endif
-
 /* It splits one mapping into three. */
 #define MAPPINGS_PER_GUARD 2
 /* Of vm.max_map_count, kept for libraries, malloc, thread stacks and rings that come later. */

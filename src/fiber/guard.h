@@ -13,7 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <sys/mman.h>
+
 #include "base/attr.h"
+
+/* Linux 6.13; glibc has it since 2.41. Same value on all processors. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
 
 struct guard {
     bool markers;    /* MADV_GUARD_INSTALL works here */

@@ -47,6 +47,8 @@ struct stack_pool {
     size_t slab_bytes_next;
     char *slab_next; /* first part of the newest slab never handed out */
     char *slab_end;
+    size_t ready;    /* stacks from slab_next on that have their guard and their top page */
+    bool by_vectors; /* the kernel makes many ready in one call, as far as is known */
     char **free; /* LIFO: hot stacks are reused first */
     size_t free_count;
     size_t free_capacity; /* never below created, so that stack_put cannot fail */
