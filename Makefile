@@ -276,10 +276,10 @@ format: | dependencies-check ## lay all C files out with clang-format
 
 # ---------------------------------------------------------------- benchmarks
 
-# bench/micro/X.c is one program, build/bench/X. bare_loop is a server, for others to be measured against.
+# bench/micro/X.c is one program, build/bench/X. bare_loop and bare_pair are what others are measured against.
 bench_sources := $(wildcard bench/micro/*.c)
 bench_programs := $(patsubst bench/micro/%.c,$(B)/bench/%,$(bench_sources))
-BENCHES ?= $(filter-out bare_loop,$(patsubst bench/micro/%.c,%,$(bench_sources)))
+BENCHES ?= $(filter-out bare_loop bare_pair,$(patsubst bench/micro/%.c,%,$(bench_sources)))
 
 # boost.context, where it is installed, for the context switch to be compared with.
 boost_libs = $(call from_shell,boost_libs,echo 'int main(void) { return 0; }' | \
