@@ -276,10 +276,11 @@ format: | dependencies-check ## lay all C files out with clang-format
 
 # ---------------------------------------------------------------- benchmarks
 
-# bench/micro/X.c is one program, build/bench/X. bare_loop and bare_pair are what others are measured against.
+# bench/micro/X.c is one program, build/bench/X. bare_loop and bare_pair are what others are measured against; million
+# takes 4 GiB of memory, and runs when it is asked for.
 bench_sources := $(wildcard bench/micro/*.c)
 bench_programs := $(patsubst bench/micro/%.c,$(B)/bench/%,$(bench_sources))
-BENCHES ?= $(filter-out bare_loop bare_pair,$(patsubst bench/micro/%.c,%,$(bench_sources)))
+BENCHES ?= $(filter-out bare_loop bare_pair million,$(patsubst bench/micro/%.c,%,$(bench_sources)))
 
 # boost.context, where it is installed, for the context switch to be compared with.
 boost_libs = $(call from_shell,boost_libs,echo 'int main(void) { return 0; }' | \
@@ -289,17 +290,23 @@ $(B)/bench/switch: private LDLIBS += $(boost_libs)
 
 $(O)/bench/%.o: bench/%.c $(O)/flags | dependencies-bench
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(compile) -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(compile) -Ibench -c $< -o $@
 
 $(B)/bench/%: $(O)/bench/micro/%.o $(library)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(link) $< $(library) $(deps_libs) $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D) && $(link) $(filter %.o,$^) $(library) $(deps_libs) $(LDLIBS) -o $@
+
+$(B)/bench/million: $(O)/bench/ringload/sleepers.o
 
 .SECONDARY: $(bench_sources:%.c=$(O)/%.o)
-.PHONY: bench bench-micro bench-compare
-bench: ## all the benchmarks
-	$(Q)$(MAKE) bench-micro
-	$(Q)$(MAKE) bench-compare
+.PHONY: bench bench-peers bench-micro bench-compare
+bench: $(B)/ringspun $(B)/ringload $(B)/bench/bare_pair ## the published experiments side by side, into bench/results (BENCH_ARGS=--quick)
+	$(Q)bench/run $(BENCH_ARGS)
+
+bench-peers: $(B)/ringspun $(B)/ringload $(B)/bench/bare_loop $(B)/bench/switch $(B)/bench/spawn ## beside nginx, Go, Tomcat, threads, in containers (BENCH_ARGS=--quick)
+	$(Q)bench/peers/run.py $(BENCH_ARGS)
+
+BENCH_ARGS ?=
 
 bench-micro: $(bench_programs) ## one primitive each: what a switch, a spawn, a park costs (BENCHES='switch' for some)
 	$(Q)for b in $(BENCHES); do echo "== $(B)/bench/$$b"; $(B)/bench/$$b || exit; done

@@ -33,7 +33,7 @@ case $mode in
     build) required=(compiler pkg-config liburing llhttp cjson) optional=() ;;
     test)  required=(cmocka pytest ab curl) optional=(hey wrk) ;;
     check) required=(clang-tidy clang-format libfuzzer) optional=(valgrind) ;;
-    bench) required=(python3 curl) optional=(wrk boost-context) ;;
+    bench) required=(python3 curl ab) optional=(hey wrk gnuplot boost-context) ;;
     *) echo "usage: $0 build|test|check|bench" >&2; exit 2 ;;
 esac
 
@@ -79,6 +79,7 @@ package() { # package THING apt|dnf|pacman: what it is called there
         libfuzzer:dnf | libfuzzer:pacman) echo clang compiler-rt ;;
         clang-*:dnf)             echo clang-tools-extra ;;
         clang-*:pacman)          echo clang ;;
+        gnuplot:apt)             echo gnuplot-nox ;;
         boost-context:apt)       echo libboost-context-dev ;;
         boost-context:dnf)       echo boost-devel ;;
         boost-context:pacman)    echo boost ;;

@@ -256,6 +256,13 @@ def in_image(*arguments, cores):
     return json.loads(text.strip().splitlines()[-1])
 
 
+def median_of(program, name):
+    """From the table that bench/micro's programs print."""
+    text = subprocess.run(["taskset", "-c", str(CORES[0]), str(ROOT / "build" / "bench" / program)], check=True,
+                          capture_output=True, text=True, timeout=120).stdout
+    return float(re.search(rf"^{name}.*?([\d.]+) ns", text, re.M).group(1))
+
+
 def table_of(title, rows, columns, form="{:.1f}"):
     lines = [f"| {title} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for label, values in rows.items():
@@ -318,9 +325,13 @@ def main():
         remote.stop()
     print("switches and sleepers", flush=True)
     report["switch"] = {peer: in_image(f"{peer}-switches", cores=str(CORES[0])) for peer in ("go", "java")}
+    report["switch"]["ringspun"] = {"switch_ns": median_of("switch", "ours"), "spawn_ns": median_of("spawn", "spawn, run and end, one")}
     if not options.quick:
         both = ",".join(str(core) for core in CORES)
         report["sleepers"] = {peer: in_image(f"{peer}-sleepers", "1000000", "5", cores=both) for peer in ("go", "java")}
+        ours = subprocess.run([str(ROOT / "build" / "ringload"), "--json", "--fibers", "1m", "--sleep", "5s"], check=True,
+                              capture_output=True, text=True, timeout=300).stdout
+        report["sleepers"]["ringspun"] = json.loads(ours)
     print()
     print(table_of("µs of processor time per request", report["processor_us"], names))
     print()

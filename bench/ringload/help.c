@@ -6,6 +6,7 @@
 
 static const char help[] =
     "Usage: ringload [OPTION]... http://HOST[:PORT][/PATH] | tcp://HOST:PORT\n"
+    "       ringload --fibers N [--sleep TIME] [--carriers N] [--json]\n"
     "\n"
     "Makes load: every virtual user is a fiber. Counts take k and m (20k, 1m), durations\n"
     "us, ms, s, m and h (250ms; plain numbers are seconds).\n"
@@ -35,6 +36,10 @@ static const char help[] =
     "  -b, --body TEXT        a body; tcp: the bytes to be echoed (Hello, World)\n"
     "      --body-file FILE   the same from a file\n"
     "  -t, --timeout TIME     of one request, its connect included (30s)\n"
+    "No network\n"
+    "      --fibers N         N fibers that only sleep: when they were started, what each\n"
+    "                         holds, how late the first and the last woke\n"
+    "      --sleep TIME       how long (5s)\n"
     "What to tell\n"
     "      --json             one JSON object in the place of text\n"
     "  -q, --quiet            no progress line\n"

@@ -10,12 +10,15 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "ring/ring.h"
+#include "ring/sys.h"
 #include "ringload/expect.h"
 #include "ringload/load.h"
 #include "ringload/options.h"
 #include "ringload/plan.h"
 #include "ringload/quantity.h"
 #include "ringload/report.h"
+#include "ringload/sleepers.h"
 
 #define EXIT_FAILED 1
 #define EXIT_CONDITION 99
@@ -121,6 +124,22 @@ static int start(struct options *options)
     return code;
 }
 
+static int start_sleepers(const struct options *options)
+{
+    struct sleepers_setup setup = {.count = options->fibers, .sleep_ns = options->sleep_ns};
+    struct sleepers_result result;
+
+    setup.carriers = options->carriers > 0 ? options->carriers : sys_processors();
+    int error = sleepers_run(&setup, &result);
+    if (error < 0) {
+        char why[384];
+        ring_refusal(error, why, sizeof(why));
+        complain("%s", why);
+        return EXIT_FAILED;
+    }
+    return sleepers_print(&setup, &result, options->json);
+}
+
 int main(int argument_count, char **arguments)
 {
     struct options options;
@@ -138,6 +157,9 @@ int main(int argument_count, char **arguments)
             break;
         case OPTIONS_RUN:
             code = start(&options);
+            break;
+        case OPTIONS_SLEEPERS:
+            code = start_sleepers(&options);
             break;
         }
     }

@@ -24,9 +24,12 @@
 #define HOLD_DEFAULT_NS (10 * NS_PER_S)
 #define BODY_FILE_BYTES_MAX ((size_t)64 << 20)
 #define USERS_MAX 10000000
+#define SLEEP_DEFAULT_NS (5 * NS_PER_S)
 
 enum {
     OPTION_USERS = 256,
+    OPTION_FIBERS,
+    OPTION_SLEEP,
     OPTION_CARRIERS,
     OPTION_SOURCES,
     OPTION_KEEPALIVE,
@@ -50,6 +53,8 @@ static const struct option names[] = {
     {"duration", required_argument, NULL, 'd'},
     {"rate", required_argument, NULL, 'R'},
     {"users", required_argument, NULL, OPTION_USERS},
+    {"fibers", required_argument, NULL, OPTION_FIBERS},
+    {"sleep", required_argument, NULL, OPTION_SLEEP},
     {"carriers", required_argument, NULL, OPTION_CARRIERS},
     {"sources", required_argument, NULL, OPTION_SOURCES},
     {"keepalive", no_argument, NULL, OPTION_KEEPALIVE},
@@ -91,6 +96,7 @@ void complain(const char *format, ...)
 /* What has been seen on the command line, beside its values. */
 struct seen {
     bool requests, connections, duration, keepalive, method, greeter, connect_only, hold;
+    bool fibers, sleep;
 };
 
 static int read_count(const char *name, uint64_t max, uint64_t *value)
@@ -264,6 +270,12 @@ static int read_option(struct options *options, struct seen *seen, int option)
         return read_duration("-t", false, &options->timeout_ns);
     case OPTION_USERS:
         return read_count("--users", USERS_MAX, &options->users);
+    case OPTION_FIBERS:
+        seen->fibers = true;
+        return read_count("--fibers", USERS_MAX, &options->fibers);
+    case OPTION_SLEEP:
+        seen->sleep = true;
+        return read_duration("--sleep", true, &options->sleep_ns);
     case OPTION_CARRIERS:
         return read_small("--carriers", OPTIONS_CARRIERS_MAX, &options->carriers);
     case OPTION_SOURCES:
@@ -368,6 +380,20 @@ static int check_amount(struct options *options, const struct seen *seen)
     return 0;
 }
 
+/* check_sleepers - fibers that only sleep ask nobody. */
+static int check_sleepers(struct options *options, const struct seen *seen, bool has_url)
+{
+    if (!seen->fibers) {
+        return refuse("--sleep goes with --fibers");
+    }
+    if (has_url || options->users > 0 || seen->requests || seen->connections || seen->duration) {
+        return refuse(
+            "--fibers only sleep: no URL, and nothing but --sleep, --carriers and --json");
+    }
+    options->action = OPTIONS_SLEEPERS;
+    return 0;
+}
+
 int options_parse(struct options *options, int count, char **arguments)
 {
     struct seen seen = {.requests = false};
@@ -375,6 +401,7 @@ int options_parse(struct options *options, int count, char **arguments)
     *options = (struct options){
         .connections = CONNECTIONS_DEFAULT,
         .timeout_ns = TIMEOUT_DEFAULT_NS,
+        .sleep_ns = SLEEP_DEFAULT_NS,
         .keepalive = true,
         .method = "GET",
     };
@@ -391,6 +418,9 @@ int options_parse(struct options *options, int count, char **arguments)
     }
     if (code != 0 || options->action != OPTIONS_RUN) {
         return code;
+    }
+    if (seen.fibers || seen.sleep) {
+        return check_sleepers(options, &seen, optind != count);
     }
     if (optind != count - 1) {
         complain("%s", optind == count ? "a URL is missing ('ringload --help' shows the usage)"

@@ -19,7 +19,7 @@
 #define OPTIONS_SOURCES_MAX 60000
 #define OPTIONS_CARRIERS_MAX 64
 
-enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_action { OPTIONS_RUN, OPTIONS_SLEEPERS, OPTIONS_HELP, OPTIONS_VERSION };
 
 /* What a user does. */
 enum options_kind {
@@ -40,6 +40,8 @@ struct options {
     uint64_t duration_ns; /* 0: until all requests are made */
     double rate;          /* intended starts a second, all together; 0: closed loop */
     uint64_t timeout_ns;
+    uint64_t fibers;   /* of OPTIONS_SLEEPERS, which has no target */
+    uint64_t sleep_ns; /* of each */
     bool keepalive;
     bool json;
     bool quiet;

@@ -454,6 +454,20 @@ def test_users_are_made_first_and_make_one_request_each(server):
 
 # ---------------------------------------------------------------------------- time
 
+def test_fibers_sleep_their_time_and_hold_a_page_each():
+    """No network: none wakes early, and what each holds is its one page and little more."""
+    sleepers = report("--fibers", "20k", "--sleep", "500ms")
+    assert sleepers["fibers"] == 20000 and sleepers["early"] == 0 and sleepers["missing"] == 0
+    assert sleepers["done_s"] >= 0.5 and sleepers["first_late_s"] >= 0
+    if not server_module.SANITIZED:
+        assert 4.0 <= sleepers["resident_kib_each"] <= 4.3, sleepers
+    text = ringload("--fibers", "10", "--sleep", "0").stdout
+    assert "10 fibers on" in text and "0 early" in text
+    for wrong in (["--fibers", "0"], ["--sleep", "1s"], ["--fibers", "2", "-n", "2"],
+                  ["--fibers", "2", "http://127.0.0.1:1/"]):
+        refused(*wrong)
+
+
 @pytest.mark.slow
 @pytest.mark.figures
 def test_a_freeze_of_one_second_shows_in_p99_at_a_fixed_rate(server):
