@@ -276,11 +276,11 @@ format: | dependencies-check ## lay all C files out with clang-format
 
 # ---------------------------------------------------------------- benchmarks
 
-# bench/micro/X.c is one program, build/bench/X. bare_loop and bare_pair are what others are measured against; million
+# bench/micro/X.c is one program, build/bench/X. bare_loop, bare_pair and bare_sleeper are what others are measured against; million
 # takes 4 GiB of memory, and runs when it is asked for.
 bench_sources := $(wildcard bench/micro/*.c)
 bench_programs := $(patsubst bench/micro/%.c,$(B)/bench/%,$(bench_sources))
-BENCHES ?= $(filter-out bare_loop bare_pair million,$(patsubst bench/micro/%.c,%,$(bench_sources)))
+BENCHES ?= $(filter-out bare_loop bare_pair bare_sleeper million,$(patsubst bench/micro/%.c,%,$(bench_sources)))
 
 # boost.context, where it is installed, for the context switch to be compared with.
 boost_libs = $(call from_shell,boost_libs,echo 'int main(void) { return 0; }' | \
@@ -300,7 +300,7 @@ $(B)/bench/million: $(O)/bench/ringload/sleepers.o
 
 .SECONDARY: $(bench_sources:%.c=$(O)/%.o)
 .PHONY: bench bench-peers bench-micro bench-compare
-bench: $(B)/ringspun $(B)/ringload $(B)/bench/bare_pair ## the published experiments side by side, into bench/results (BENCH_ARGS=--quick)
+bench: $(B)/ringspun $(B)/ringload $(B)/bench/bare_pair $(B)/bench/bare_sleeper ## the published experiments side by side, into bench/results (BENCH_ARGS=--quick)
 	$(Q)bench/run $(BENCH_ARGS)
 
 bench-peers: $(B)/ringspun $(B)/ringload $(B)/bench/bare_loop $(B)/bench/switch $(B)/bench/spawn ## beside nginx, Go, Tomcat, threads, in containers (BENCH_ARGS=--quick)

@@ -34,6 +34,8 @@ IMAGE = "ringspun-peers"
 PEERS = ["nginx", "go-fasthttp", "go-nethttp", "tomcat-virtual", "tomcat-10", "threads"]
 HELD = (10000, 19000)
 SLEEP_S = 8
+# The caller's settings for the server are none of this: an unknown RINGSPUN_ name would end its start.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RINGSPUN_", "SERVER_", "SPRING_"))}
 CORES = sorted(os.sched_getaffinity(0))[:2]
 
 
@@ -88,7 +90,7 @@ class Local(Server):
         super().__init__(name, 0)
         self.log = tempfile.NamedTemporaryFile()
         self.process = subprocess.Popen(["taskset", "-c", str(core), *command], stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=self.log, cwd="/")
+                                        stdout=self.log, stderr=self.log, cwd="/", env=ENVIRONMENT)
         self.ports = self._await_ports()
         self.port = self.ports[0]
         self.pids = [self.process.pid]
@@ -174,24 +176,32 @@ def measure_blocking(server, options):
 LOADS = {"keep-alive": measure_keep_alive, "new connection": measure_new_connections, "/blocking/0": measure_blocking}
 
 
+def loads_of(name):
+    # bare_loop knows one answer, and does not close for HTTP/1.0
+    return {load: measure for load, measure in LOADS.items() if name != "bare_loop" or load == "keep-alive"}
+
+
 def processor_time(options, names, open_server):
-    """{load: {name: median microseconds of processor time per request}}"""
+    """{load: {name: median microseconds of processor time per request}}. All servers live through all rounds, warm."""
     rounds = {load: {name: [] for name in names} for load in LOADS}
-    for number in range(options.rounds):
-        for name in names if number % 2 == 0 else reversed(names):
-            server = open_server(name)
-            try:
-                for load, measure in LOADS.items():
-                    if name == "bare_loop" and load != "keep-alive":
-                        continue  # it knows one answer, and does not close for HTTP/1.0
-                    measure(server, argparse.Namespace(seconds=1 if number else options.seconds))  # warm it
-                    before = server.cpu_ns()
-                    count = measure(server, options)
-                    rounds[load][name].append((server.cpu_ns() - before) / count / 1000)
-            finally:
-                server.stop()
-            print(f"  round {number + 1} {name}: " + "  ".join(
-                f"{load} {rounds[load][name][-1]:.1f}" for load in LOADS if rounds[load][name]), flush=True)
+    servers = {}
+    try:
+        for name in names:
+            servers[name] = open_server(name)
+            for measure in loads_of(name).values():
+                measure(servers[name], argparse.Namespace(seconds=options.warm * (4 if name.startswith("tomcat") else 1)))
+            print(f"  warm: {name}", flush=True)
+        for number in range(options.rounds):
+            for name in names if number % 2 == 0 else reversed(names):
+                for load, measure in loads_of(name).items():
+                    before = servers[name].cpu_ns()
+                    count = measure(servers[name], options)
+                    rounds[load][name].append((servers[name].cpu_ns() - before) / count / 1000)
+                print(f"  round {number + 1} {name}: " + "  ".join(
+                    f"{load} {rounds[load][name][-1]:.1f}" for load in LOADS if rounds[load][name]), flush=True)
+    finally:
+        for server in servers.values():
+            server.stop()
     return {load: {name: statistics.median(values) for name, values in by_name.items() if values}
             for load, by_name in rounds.items()}
 
@@ -275,12 +285,13 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--warm", type=int, default=3, help="seconds of each load before any counts; Tomcat four times that")
     parser.add_argument("--only", default="", help="names of servers, with commas between them")
     parser.add_argument("--quick", action="store_true", help="one round of one second, memory at the smaller count")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if options.quick:
-        options.rounds, options.seconds = 1, 1
+        options.rounds, options.seconds, options.warm = 1, 1, 1
     return options
 
 
