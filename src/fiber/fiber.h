@@ -65,7 +65,7 @@ struct fiber {
     uint64_t idle_since_ns;  /* when it began */
     struct list idle_link;   /* sched->idle: has rested since it was looked at last */
     uint64_t idle_listed_ns; /* since when it is on that list; orders it */
-    struct task task; /* what it waits for and owns of task.h's kind */
+    struct task task;        /* what it waits for and owns of task.h's kind */
     /* figures */
     uint64_t switches;       /* times it was given the carrier */
     uint64_t run_ns;         /* time on the carrier, up to the last park */
