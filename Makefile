@@ -189,7 +189,7 @@ test-e2e: $(B)/ringspun $(B)/ringload | dependencies-test ## the end-to-end test
 
 E2E_ARGS ?=
 SECCOMP ?= 1
-E2E_TIMEOUT ?= 600
+E2E_TIMEOUT ?= 1200
 
 test: ## unit and end-to-end tests, in about eight minutes
 	$(Q)$(MAKE) all test-unit
