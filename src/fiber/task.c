@@ -153,14 +153,16 @@ static int wait_thread(struct task *self, const struct task_wait *wait, bool thr
         if (is_told(self)) {
             return 0;
         }
+        /* First the nudge is taken back, then the flag is looked at: a cancel sets the flag and
+         * nudges, so whoever nudges behind this line ends the futex's wait. */
+        unsigned nudged = TASK_NUDGED;
+        (void)atomic_compare_exchange_strong(&self->state, &nudged, TASK_WAITS);
         if (!through && atomic_load(&self->cancelled)) {
             return -ECANCELED;
         }
         if (result != 0) {
             return result;
         }
-        unsigned nudged = TASK_NUDGED; /* by a cancel that does not count any more */
-        (void)atomic_compare_exchange_strong(&self->state, &nudged, TASK_WAITS);
         uint64_t deadline_ns = through ? 0 : wait->deadline_ns;
         unsigned waits = announce(self, deadline_ns);
         result = futex_wait(&self->state, waits, deadline_ns);

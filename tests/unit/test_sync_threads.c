@@ -361,6 +361,55 @@ static void test_every_item_is_received_once(void **state)
 
 /* ------------------------------------------------------------ cancel */
 
+#define CANCELS (KIT_SANITIZED ? 5000u : 50000u)
+
+static atomic_uint begun, cancelled;
+
+static void want_again_and_again(struct actor *actor)
+{
+    for (unsigned i = 1; i <= CANCELS; i++) {
+        atomic_store(&begun, i);
+        actor->result = semaphore_take(&semaphore, 0);
+        while (atomic_load(&cancelled) < i) {
+        }
+        must(actor->result == -ECANCELED);
+        task_uncancel_thread(task_current());
+    }
+}
+
+static void spin(unsigned looks)
+{
+    for (unsigned i = 0; i < looks; i++) {
+        (void)atomic_load(&begun);
+    }
+}
+
+/* Between the look at its flag and the wait for its word nothing may get lost. */
+static void test_a_cancel_that_comes_as_a_thread_begins_to_wait_is_not_lost(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    start_carriers();
+    semaphore_init(&semaphore, "none", 0);
+    atomic_store(&begun, 0);
+    atomic_store(&cancelled, 0);
+    start_actor(0, NULL, want_again_and_again);
+    for (unsigned i = 1; i <= CANCELS; i++) {
+        uint64_t give_up_ns = kit_clock_ns() + 10 * NS_PER_S;
+        while (atomic_load(&begun) < i) {
+            if (kit_clock_ns() > give_up_ns) {
+                fail_msg("cancel %u of %u was lost", i - 1, CANCELS);
+            }
+        }
+        spin((unsigned)(kit_random(&random) % 400));
+        task_cancel_thread(atomic_load(&actors[0].task));
+        atomic_store(&cancelled, i);
+    }
+    await_ended(1);
+    stop_carriers();
+    semaphore_fini(&semaphore);
+}
+
 static void hold_for_long(struct actor *actor)
 {
     must(mutex_lock(&mutex) == 0);
@@ -446,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_never_more_permits_are_out_than_there_are),
         cmocka_unit_test(test_every_item_is_received_once),
         cmocka_unit_test(test_a_cancel_ends_the_wait_of_fibers_and_threads_at_once),
+        cmocka_unit_test(test_a_cancel_that_comes_as_a_thread_begins_to_wait_is_not_lost),
         cmocka_unit_test(test_a_deadline_is_never_early_on_fibers_and_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
