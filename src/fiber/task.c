@@ -79,14 +79,15 @@ void task_cancel_thread(struct task *task)
     atomic_store(&task->cancelled, true);
     /* It looks at the flag before it waits for its state to change: so one of the two is seen. */
     unsigned state = atomic_load(&task->state);
-    while (state == TASK_WAITS || state == TASK_WAITS_FOR_GOOD) {
-        if (atomic_compare_exchange_weak(&task->state, &state, TASK_NUDGED)) {
-            if (state == TASK_WAITS_FOR_GOOD) {
-                able_more();
-            }
-            futex_wake(&task->state);
-            break;
-        }
+    able_more(); /* before it can go on, and wait and be counted again */
+    while ((state == TASK_WAITS || state == TASK_WAITS_FOR_GOOD) &&
+           !atomic_compare_exchange_weak(&task->state, &state, TASK_NUDGED)) {
+    }
+    if (state != TASK_WAITS_FOR_GOOD) {
+        able_less(); /* it was counted */
+    }
+    if (state == TASK_WAITS || state == TASK_WAITS_FOR_GOOD) {
+        futex_wake(&task->state);
     }
     pthread_kill(task->thread, TASK_WAKE_SIGNAL);
 }
@@ -241,10 +242,11 @@ void task__tell(struct task *task)
     struct fiber *fiber = task->fiber;
     if (fiber == NULL) {
         atomic_uint *word = &task->state;
+        able_more(); /* before it can go on: it may look before it sleeps */
         unsigned before = atomic_exchange(word, TASK_TOLD);
         must(before != TASK_TOLD);
-        if (before == TASK_WAITS_FOR_GOOD) {
-            able_more();
+        if (before != TASK_WAITS_FOR_GOOD) {
+            able_less(); /* it was counted */
         }
         futex_wake(word);
     } else if (fiber->sched == sched_current()) {

@@ -149,9 +149,10 @@ void carrier_post(struct carrier *carrier, struct message *message)
     /* Sequentially consistent on both sides: either the carrier sees the message in its second
      * look, or this thread sees that the carrier sleeps. */
     if (atomic_load(&carrier->sleeping) != CARRIER_AWAKE) {
+        able_more(); /* before it can turn: it may have seen the message already */
         unsigned slept = atomic_exchange(&carrier->sleeping, CARRIER_AWAKE);
-        if (slept == CARRIER_SLEEPS_FOR_GOOD) {
-            able_more();
+        if (slept != CARRIER_SLEEPS_FOR_GOOD) {
+            able_less(); /* it was counted */
         }
         if (slept != CARRIER_AWAKE) {
             sys_eventfd_signal(carrier->event_fd);
