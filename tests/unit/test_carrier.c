@@ -215,6 +215,23 @@ static void test_a_failed_start_leaves_nothing(void **state)
     kernel_stop();
 }
 
+/*
+ * A thread tells a task, and is held up before it nudges. The loop looks for itself
+ * after each fiber, finds the task, and everybody ends: the nudge comes late.
+ */
+static void test_a_nudge_that_comes_after_the_last_fiber_ended_harms_nobody(void **state)
+{
+    (void)state;
+    static struct carrier late;
+    struct carrier_setup setup = {.stack_bytes = 65536};
+    kernel_start(0);
+    assert_int_equal(carrier_init(&late, &setup), 0);
+    late.sched.setup.nudge(&late.sched);
+    carrier_fini(&late);
+    carrier_free(&late);
+    kernel_stop();
+}
+
 /* ------------------------------------------------------------ date */
 
 static void test_the_date_is_right_to_the_second(void **state)
@@ -242,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_a_fiber_that_only_yields_starves_no_timer),
         cmocka_unit_test(test_a_stopped_loop_is_done_when_nobody_lives),
         cmocka_unit_test(test_a_failed_start_leaves_nothing),
+        cmocka_unit_test(test_a_nudge_that_comes_after_the_last_fiber_ended_harms_nobody),
         cmocka_unit_test(test_the_date_is_right_to_the_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
