@@ -123,7 +123,7 @@ enum verdict exchange_echo(struct exchange *exchange)
         }
     }
     lane->tally.body_bytes += came;
-    exchange->keep = lane->load->options->keepalive;
+    exchange->keep = lane->load->options->keepalive && !wire_is_sending(&exchange->seat->wire);
     return exchange__answered(exchange);
 }
 

@@ -255,6 +255,19 @@ def test_echo_compares_every_byte():
     assert got["failures"]["short"] + got["failures"]["reset"] == 4
 
 
+def test_an_echo_that_comes_before_it_was_sent_ends_its_connection_and_not_ringload(tmp_path):
+    """A server that does not read guesses the bytes: the rest of the request is still on its way out."""
+    payload = b"x" * (8 << 20)
+    (tmp_path / "payload").write_bytes(payload)
+
+    def guess(sock):
+        sock.sendall(payload)
+        time.sleep(1)
+    with RawServer(guess) as raw:
+        got = report("-n", 3, "-c", 1, "--body-file", tmp_path / "payload", f"tcp://127.0.0.1:{raw.port}")
+    assert (got["complete"], got["connections"]) == (3, 3)
+
+
 def test_greeter_reads_to_the_end():
     greeting = "[echo] Hello World\n"
     with RawServer(lambda sock: sock.sendall(greeting.encode())) as raw:
