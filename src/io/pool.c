@@ -26,13 +26,14 @@ struct job {
     struct list link;
     struct pool_errand errand;
     struct carrier *carrier;
-    struct message message; /* from the thread to the carrier: executed */
+    struct message message; /* to the carrier: executed, or never to be */
     /* under the pool's mutex */
     struct pool_thread *thread; /* that executes it */
     bool cancelled;
     /* the carrier's */
     struct fiber *fiber; /* NULL: left behind */
     bool executed;
+    int error; /* -errno: over without having been executed */
 };
 
 static _Thread_local struct pool_thread *current_thread;
@@ -166,6 +167,19 @@ static int start_thread(struct pool *pool, unsigned number)
     return -error;
 }
 
+/* give_up - under the mutex: no thread is there for the jobs of other carriers either. */
+static void give_up(struct pool *pool, int error)
+{
+    while (!list_empty(&pool->queue)) {
+        struct job *job = container_of(pool->queue.next, struct job, link);
+        list_remove(&job->link);
+        pool->queued--;
+        job->error = error;
+        carrier_post(job->carrier, &job->message);
+        able_less();
+    }
+}
+
 /* thread_missing - under the mutex: no thread beyond those there are. Returns what enqueue does. */
 static int thread_missing(struct pool *pool, struct job *job, int error)
 {
@@ -178,6 +192,7 @@ static int thread_missing(struct pool *pool, struct job *job, int error)
     list_remove(&job->link);
     pool->queued--;
     able_less();
+    give_up(pool, error); /* who counted on the thread that was to start here */
     return error;
 }
 
@@ -245,6 +260,7 @@ int pool_run(struct pool *pool, void (*run)(void *argument), void *argument)
             job_cancel(pool, job);
         }
     }
+    result = job->error != 0 ? job->error : result;
     free(job);
     return result;
 }
@@ -267,8 +283,9 @@ int pool_run_until(struct pool *pool, const struct pool_errand *errand, uint64_t
         job->fiber = NULL; /* run_executed releases it */
         return result;
     }
+    result = job->error;
     free(job);
-    return 0;
+    return result;
 }
 
 int pool_init(struct pool *pool, const char *prefix, unsigned threads_max)

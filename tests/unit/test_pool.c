@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -113,8 +114,9 @@ static void run_spawn(struct message *message)
     struct spawn *spawn = container_of(message, struct spawn, message);
     for (unsigned i = spawn->from; i < spawn->until; i++) {
         jobs[i].index = i;
-        jobs[i].fiber = fiber_spawn(&carrier.sched, (struct fiber_name){.prefix = "hand-over"},
-                                    hand_over, &jobs[i]);
+        jobs[i].fiber =
+            fiber_spawn(&carrier_current()->sched, (struct fiber_name){.prefix = "hand-over"},
+                        hand_over, &jobs[i]);
     }
     sem_post(spawn->done);
 }
@@ -331,6 +333,66 @@ static void test_the_end_waits_for_queued_jobs(void **state)
     sem_destroy(&gate);
 }
 
+#if !KIT_SANITIZED /* whose own pthread_create must not be replaced */
+
+static atomic_bool refuses;
+static atomic_uint starts;
+
+/* The real one, but for a machine that has no thread left: the first one asks for a while. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *argument)
+{
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    if (!atomic_load(&refuses)) {
+        return real(thread, attributes, run, argument);
+    }
+    if (atomic_fetch_add(&starts, 1) == 0) {
+        wait_at(&gate);
+    }
+    return EAGAIN;
+}
+
+/*
+ * Two carriers hand over a job each, and each has a thread started for it: of the
+ * second's failure the first's was to make up, which then failed as well.
+ */
+static void test_no_job_is_left_waiting_when_every_thread_fails_to_start(void **state)
+{
+    (void)state;
+    struct carrier_setup setup = {.number = 1, .stack_bytes = 65536};
+    static struct carrier second;
+    start(2);
+    assert_int_equal(carrier_start(&second, &setup), 0);
+    atomic_store(&starts, 0);
+    atomic_store(&refuses, true);
+    on_carrier(run_spawn, 0, 1);
+    wait_count(&starts, 1);
+    sem_t done;
+    struct spawn spawn = {.message = {.run = run_spawn}, .from = 1, .until = 2, .done = &done};
+    sem_init(&done, 0, 0);
+    carrier_post(&second, &spawn.message);
+    wait_at(&done);
+    sem_destroy(&done);
+    wait_count(&starts, 2);
+    struct timespec a_moment = {.tv_nsec = 20000000};
+    nanosleep(&a_moment, NULL); /* the second has seen its failure by then */
+    sem_post(&gate);
+    wait_count(&returned, 2);
+    assert_int_equal(jobs[0].result, -EAGAIN);
+    assert_int_equal(jobs[1].result, -EAGAIN);
+    atomic_store(&refuses, false);
+    on_carrier(run_spawn, 2, 3); /* the next one tries again */
+    wait_count(&returned, 3);
+    assert_int_equal(jobs[2].result, 0);
+    carrier_stop(&second);
+    carrier_join(&second);
+    stop();
+    carrier_free(&second);
+}
+
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +402,9 @@ int main(void)
         cmocka_unit_test(test_a_cancelled_caller_waits_for_the_end_of_its_job),
         cmocka_unit_test(test_a_cancel_ends_a_jobs_wait_and_keeps_others_from_being_begun),
         cmocka_unit_test(test_the_end_waits_for_queued_jobs),
+#if !KIT_SANITIZED
+        cmocka_unit_test(test_no_job_is_left_waiting_when_every_thread_fails_to_start),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
