@@ -32,6 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 IMAGE = "ringspun-peers"
 PEERS = ["nginx", "go-fasthttp", "go-nethttp", "tomcat-virtual", "tomcat-10", "threads"]
+IP_BIND_ADDRESS_NO_PORT = 24  # linux/in.h
 HELD = (10000, 19000)
 SLEEP_S = 8
 # The caller's settings for the server are none of this: an unknown RINGSPUN_ name would end its start.
@@ -212,6 +213,7 @@ def hold(port, count, path):
     request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("ascii")
     for number in range(count):
         one = socket.socket()
+        one.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)  # the port is chosen for this target alone
         one.bind((f"127.0.0.{2 + number // 10000}", 0))
         one.connect(("127.0.0.1", port))
         one.sendall(request)

@@ -9,8 +9,8 @@
  *               ^ given back: linked     ^ fresh: pages not touched yet
  *
  * Of a chunk's records the one given last is taken next (it is warm). A chunk
- * whose records are all back is unmapped unless it is the only spare one, so
- * memory falls after a burst.
+ * whose records are all back is unmapped, but for a megabyte of spare ones (one at
+ * least), so memory falls after a burst.
  */
 #ifndef BASE_SLAB_H
 #define BASE_SLAB_H
@@ -29,7 +29,7 @@ struct slab {
     struct list chunks_full;
     size_t live_count;  /* records taken and not given back */
     size_t chunk_count; /* chunks mapped */
-    size_t spare_count; /* of these, without any live record: 0 or 1 */
+    size_t spare_count; /* of these, without any live record: a megabyte at most, or one */
 };
 
 /*
