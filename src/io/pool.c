@@ -28,8 +28,8 @@ struct job {
     struct carrier *carrier;
     struct message message; /* to the carrier: executed, or never to be */
     /* under the pool's mutex */
+    bool queued;                /* no thread has taken it yet */
     struct pool_thread *thread; /* that executes it */
-    bool cancelled;
     /* the carrier's */
     struct fiber *fiber; /* NULL: left behind */
     bool executed;
@@ -69,6 +69,14 @@ int pool_thread_wait(int fd, short events, uint64_t deadline_ns)
     }
 }
 
+/* unqueue - under the mutex: a thread takes it, or nobody will. */
+static void unqueue(struct pool *pool, struct job *job)
+{
+    list_remove(&job->link);
+    job->queued = false;
+    pool->queued--;
+}
+
 /* next_job - the one that was executed is let go, and the oldest that waits is taken. */
 static struct job *next_job(struct pool *pool, struct pool_thread *self)
 {
@@ -81,14 +89,9 @@ static struct job *next_job(struct pool *pool, struct pool_thread *self)
     }
     if (!list_empty(&pool->queue)) {
         job = container_of(pool->queue.next, struct job, link);
-        list_remove(&job->link);
-        pool->queued--;
+        unqueue(pool, job);
         job->thread = self;
-        if (job->cancelled) {
-            task_cancel_thread(self->task);
-        } else {
-            task_uncancel_thread(self->task);
-        }
+        task_uncancel_thread(self->task);
         self->carrier = job->carrier;
     }
     pthread_mutex_unlock(&pool->mutex);
@@ -103,14 +106,39 @@ static void job_leave(struct pool *pool, struct job *job)
     pthread_mutex_unlock(&pool->mutex);
 }
 
-static void job_cancel(struct pool *pool, struct job *job)
+/*
+ * job_withdraw - nobody waits for it any more: one that still waits for a thread leaves the
+ * queue, or clients that have gone would keep their memory and their place there until all
+ * before them are done.
+ *
+ * Returns  true when it left, and is the caller's again
+ */
+static bool job_withdraw(struct pool *pool, struct job *job)
 {
     pthread_mutex_lock(&pool->mutex);
-    job->cancelled = true;
+    bool queued = job->queued;
+    if (queued) {
+        unqueue(pool, job);
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    if (queued) {
+        able_less();
+    }
+    return queued;
+}
+
+/* job_cancel - the same, and the blocking calls of one that has begun end. */
+static bool job_cancel(struct pool *pool, struct job *job)
+{
+    if (job_withdraw(pool, job)) {
+        return true;
+    }
+    pthread_mutex_lock(&pool->mutex);
     if (job->thread != NULL) {
         task_cancel_thread(job->thread->task);
     }
     pthread_mutex_unlock(&pool->mutex);
+    return false;
 }
 
 struct thread_start {
@@ -134,10 +162,8 @@ static void *thread_run(void *argument)
     sys_wake_signal_block();
     self.task->counted = true; /* while it runs a job */
     while ((job = next_job(start.pool, &self)) != NULL) {
-        if (!task_cancelled()) {
-            job->errand.run(job->errand.argument);
-            task_end(self.task);
-        }
+        job->errand.run(job->errand.argument);
+        task_end(self.task);
         job_leave(start.pool, job);
         carrier_post(job->carrier, &job->message);
         able_less();
@@ -172,8 +198,7 @@ static void give_up(struct pool *pool, int error)
 {
     while (!list_empty(&pool->queue)) {
         struct job *job = container_of(pool->queue.next, struct job, link);
-        list_remove(&job->link);
-        pool->queued--;
+        unqueue(pool, job);
         job->error = error;
         carrier_post(job->carrier, &job->message);
         able_less();
@@ -189,8 +214,7 @@ static int thread_missing(struct pool *pool, struct job *job, int error)
         return 0;                              /* the job waits for one of those there are */
     }
     pool->last_number--; /* none at all: the next job tries again */
-    list_remove(&job->link);
-    pool->queued--;
+    unqueue(pool, job);
     able_less();
     give_up(pool, error); /* who counted on the thread that was to start here */
     return error;
@@ -208,6 +232,7 @@ static int enqueue(struct pool *pool, struct job *job)
         number = ++pool->last_number;
     }
     list_append(&pool->queue, &job->link);
+    job->queued = true;
     pool->queued++;
     able_more(); /* the job, until it has been executed */
     pthread_cond_signal(&pool->work);
@@ -256,8 +281,8 @@ int pool_run(struct pool *pool, void (*run)(void *argument), void *argument)
             continue;
         }
         result = fiber_park("platform thread", 0);
-        if (result != 0) {
-            job_cancel(pool, job);
+        if (result != 0 && job_cancel(pool, job)) {
+            break;
         }
     }
     result = job->error != 0 ? job->error : result;
@@ -279,11 +304,15 @@ int pool_run_until(struct pool *pool, const struct pool_errand *errand, uint64_t
     while (!job->executed && result == 0) {
         result = fiber_park("offload", deadline_ns);
     }
-    if (!job->executed) {
+    if (!job->executed && !job_withdraw(pool, job)) {
         job->fiber = NULL; /* run_executed releases it */
         return result;
     }
-    result = job->error;
+    if (!job->executed) {
+        errand->release(errand->argument);
+    } else {
+        result = job->error;
+    }
     free(job);
     return result;
 }

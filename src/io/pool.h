@@ -67,7 +67,7 @@ void pool_fini(struct pool *pool);
  * Returns  0 when it has been executed; -ECANCELED the fiber was cancelled: the job
  *          was not begun, or its blocking calls ended with -ECANCELED; -EAGAIN no
  *          thread can be started at all; -ENOMEM
- * Parks    until it is over, cancelled or not
+ * Parks    until it is over, cancelled or not; one that no thread had taken yet is over at once
  * Owner    argument stays the caller's
  */
 int pool_run(struct pool *pool, void (*run)(void *argument), void *argument) WARN_UNUSED;
@@ -76,7 +76,8 @@ int pool_run(struct pool *pool, void (*run)(void *argument), void *argument) WAR
  * pool_run_until - the same for a job that may be left behind.
  *
  * @argument  from malloc
- * @release   frees argument (and what it holds) when the caller has gone before the end
+ * @release   frees argument (and what it holds) when the caller has gone before the end, or
+ *            the job has left the queue
  *
  * Returns  0 executed, argument is the caller's again; -ETIMEDOUT, -ECANCELED
  *          left behind: argument belongs to the job, which releases it; -EAGAIN,

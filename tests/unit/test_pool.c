@@ -243,15 +243,15 @@ static void test_a_job_that_is_left_behind_releases_what_it_was_given(void **sta
         jobs[k].gives_up = true;
     }
     on_carrier(run_spawn, 0, 10);
-    wait_count(&returned, 10); /* two of them run, eight still wait */
+    wait_count(&returned, 10); /* two of them run, eight have left the queue */
     for (unsigned k = 0; k < 10; k++) {
         assert_int_equal(jobs[k].result, -ETIMEDOUT);
     }
-    assert_int_equal(atomic_load(&released), 0);
-    for (unsigned k = 0; k < 10; k++) {
-        sem_post(&gate);
-    }
+    assert_int_equal(atomic_load(&released), 8);
+    sem_post(&gate);
+    sem_post(&gate);
     wait_count(&released, 10);
+    assert_int_equal(atomic_load(&executed), 2);
 
     for (unsigned k = 10; k < 20; k++) {
         jobs[k].gate = &gate;
@@ -263,9 +263,30 @@ static void test_a_job_that_is_left_behind_releases_what_it_was_given(void **sta
     wait_count(&returned, 20);
     for (unsigned k = 10; k < 20; k++) {
         assert_int_equal(jobs[k].result, -ECANCELED);
-        sem_post(&gate);
     }
+    sem_post(&gate);
+    sem_post(&gate);
     wait_count(&released, 20);
+    stop();
+}
+
+static void test_a_cancelled_caller_waited_for_a_thread_that_was_busy_for_a_day(void **state)
+{
+    (void)state;
+    start(1);
+    jobs[0].gate = &gate; /* the thread is held all the while */
+    on_carrier(run_spawn, 0, 20);
+    wait_count(&running, 1);
+    on_carrier(run_cancel, 1, 19);
+    wait_count(&returned, 18);
+    for (unsigned k = 1; k < 19; k++) {
+        assert_int_equal(jobs[k].result, -ECANCELED);
+    }
+    assert_int_equal(pool.queued, 1);
+    sem_post(&gate);
+    wait_count(&returned, 20);
+    assert_int_equal(jobs[19].result, 0);
+    assert_int_equal(atomic_load(&executed), 2);
     stop();
 }
 
@@ -399,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_jobs_start_in_order_and_in_bounds),
         cmocka_unit_test(test_threads_start_when_jobs_wait_and_stay),
         cmocka_unit_test(test_a_job_that_is_left_behind_releases_what_it_was_given),
+        cmocka_unit_test(test_a_cancelled_caller_waited_for_a_thread_that_was_busy_for_a_day),
         cmocka_unit_test(test_a_cancelled_caller_waits_for_the_end_of_its_job),
         cmocka_unit_test(test_a_cancel_ends_a_jobs_wait_and_keeps_others_from_being_begun),
         cmocka_unit_test(test_the_end_waits_for_queued_jobs),
