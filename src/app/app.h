@@ -28,6 +28,8 @@ struct app {
     atomic_uint_fast64_t remote_invocations;   /* of /remote/{n} */
     const struct echo *echoes[APP_ECHOES_MAX]; /* set once; the first echo_count of them */
     unsigned echo_count;
+    atomic_uint fanout_calls; /* of all /fanout in work together */
+    unsigned fanout_calls_max;
     int wake_fd; /* main's eventfd: look whether the drain is over */
 };
 

@@ -7,6 +7,10 @@
  * slowest is the longest call, sum all of them together, total what the whole took, in
  * seconds. Each call fails for itself: it is counted, and the others go on. Only when
  * none succeeds is the answer that of the first failure.
+ *
+ * One small request costs the server k fibers or threads and 2 k descriptors, for as long
+ * as n: the calls of all requests together are bounded, and one that would pass the bound
+ * is a 503 at once.
  */
 #include "app/fanout.h"
 
@@ -19,8 +23,13 @@
 #include "app/routes.h"
 #include "base/must.h"
 #include "base/time.h"
+#include "fiber/fiber.h"
 #include "fiber/scope.h"
+#include "fiber/task.h"
 #include "ring/sys.h"
+
+/* Forked without letting others run: each takes some ten microseconds. */
+#define FORKS_PER_TURN 16
 
 #define BRANCH_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
@@ -103,35 +112,67 @@ static void respond(struct http_exchange *exchange, const struct fanout *fanout,
     http_respond_json(exchange, 200, body);
 }
 
-void fanout_handle(struct http_exchange *exchange)
+/* places_take - room for the calls of one more request, or a 503. */
+static bool places_take(struct http_exchange *exchange, struct app *app, unsigned count)
 {
-    uint64_t count, delay_ns, began_ns = sys_clock_ns();
-    must(slice_to_u64(exchange->params[0], &count) == 0); /* fanout_check has seen them */
-    must(delay_parse(exchange->params[1], &delay_ns) == 0);
-    size_t bytes = sizeof(struct fanout) + count * sizeof(struct branch);
-    struct fanout *fanout = arena_alloc(exchange->arena, bytes);
-    if (fanout == NULL) {
-        http_respond_error(exchange, 503, SLICE("no memory for the calls"), sys_wall_ns());
-        return;
-    }
-    memset(fanout, 0, bytes);
-    fanout->app = exchange->context;
-    fanout->n = exchange->params[1];
-    fanout->delay_ns = delay_ns;
-    fanout->count = count;
+    unsigned others = atomic_load(&app->fanout_calls);
+    do {
+        if (count > app->fanout_calls_max || others > app->fanout_calls_max - count) {
+            struct slice message = arena_printf(
+                exchange->arena, "no room for %u more calls: at most %u of all fan-outs together",
+                count, app->fanout_calls_max);
+            http_respond_error(exchange, 503, message.at != NULL ? message : SLICE(""),
+                               sys_wall_ns());
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&app->fanout_calls, &others, others + count));
+    return true;
+}
 
+/* run_scope - fork a child a call and wait for all. Returns what the join does. */
+static int run_scope(struct fanout *fanout)
+{
     struct scope scope;
     int forked = 0;
     scope_open(&scope, "fanout-", SCOPE_EACH);
-    for (size_t i = 0; i < count && forked == 0; i++) {
+    for (size_t i = 0; i < fanout->count && forked == 0 && !task_cancelled(); i++) {
         struct branch *branch = &fanout->branches[i];
         branch->fanout = fanout;
         forked = scope_fork(&scope, &branch->child, run_branch, branch);
+        if (i % FORKS_PER_TURN == FORKS_PER_TURN - 1 && fiber_current() != NULL) {
+            fiber_yield();
+        }
     }
     /* What could not be forked has failed, for itself as well. */
     int joined = scope_join(&scope);
     scope_close(&scope);
-    if (joined != -ECANCELED) { /* else our own client reset: nobody reads an answer */
+    return joined;
+}
+
+void fanout_handle(struct http_exchange *exchange)
+{
+    struct app *app = exchange->context;
+    uint64_t count, delay_ns, began_ns = sys_clock_ns();
+    must(slice_to_u64(exchange->params[0], &count) == 0); /* fanout_check has seen them */
+    must(delay_parse(exchange->params[1], &delay_ns) == 0);
+    if (!places_take(exchange, app, (unsigned)count)) {
+        return;
+    }
+    size_t bytes = sizeof(struct fanout) + count * sizeof(struct branch);
+    struct fanout *fanout = arena_alloc(exchange->arena, bytes);
+    int joined = 0;
+    if (fanout == NULL) {
+        http_respond_error(exchange, 503, SLICE("no memory for the calls"), sys_wall_ns());
+    } else {
+        memset(fanout, 0, bytes);
+        fanout->app = app;
+        fanout->n = exchange->params[1];
+        fanout->delay_ns = delay_ns;
+        fanout->count = count;
+        joined = run_scope(fanout);
+    }
+    atomic_fetch_sub(&app->fanout_calls, (unsigned)count);
+    if (fanout != NULL && joined != -ECANCELED) { /* else our own client reset: nobody reads it */
         respond(exchange, fanout, sys_clock_ns() - began_ns);
     }
 }

@@ -14,6 +14,8 @@
 #define DESCRIPTORS_FIXED 9u
 #define DESCRIPTORS_PER_CARRIER 2u
 
+#define FANOUT_CALLS_TOGETHER_MAX 10000u
+
 /* To serve somebody with. */
 #define DESCRIPTORS_SERVING 8u
 
@@ -33,4 +35,10 @@ uint64_t limits_connections(uint64_t descriptors, uint64_t needed)
                                ? descriptors - DESCRIPTORS_RESERVED
                                : (descriptors - needed + DESCRIPTORS_SERVING) / 2;
     return connections < LIMITS_CONNECTIONS_MAX ? connections : LIMITS_CONNECTIONS_MAX;
+}
+
+unsigned limits_fanout_calls(unsigned connections)
+{
+    unsigned calls = connections / 8 > 0 ? connections / 8 : 1;
+    return calls < FANOUT_CALLS_TOGETHER_MAX ? calls : FANOUT_CALLS_TOGETHER_MAX;
 }

@@ -23,4 +23,11 @@ uint64_t limits_needed(unsigned listeners, unsigned carriers);
  */
 uint64_t limits_connections(uint64_t descriptors, uint64_t needed);
 
+/*
+ * limits_fanout_calls - how many calls all /fanout in work may make together. One costs two
+ * descriptors where the remote is served here too: a quarter of all, so that neither clients nor
+ * other calls lack any; and a stack, on a platform server a thread, hence an absolute bound.
+ */
+unsigned limits_fanout_calls(unsigned connections);
+
 #endif

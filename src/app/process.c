@@ -153,6 +153,7 @@ static int open_remote_calls(struct process *process)
                               strerrordesc_np(-result));
     }
     process->app.remote = &process->remote_calls;
+    process->app.fanout_calls_max = limits_fanout_calls(process->total.max);
     return 0;
 }
 

@@ -76,6 +76,7 @@ void world_start(unsigned round, bool remote_ours)
     memset(&world_app, 0, sizeof(world_app));
     world_limit = (struct connection_limit){.max = 100000};
     world_app.remote = &world_calls;
+    world_app.fanout_calls_max = 1000;
     struct client_pool_setup setup = {.url = "http://127.0.0.1:8085",
                                       .offload = &offload,
                                       .carriers = drive_carriers(),

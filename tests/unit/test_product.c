@@ -292,6 +292,27 @@ static void test_a_fan_out_without_descriptors_counts_what_failed(void **state)
     world_stop();
 }
 
+static void test_small_requests_made_any_number_of_calls(void **state)
+{
+    (void)state;
+    world_start(0, true);
+    world_app.fanout_calls_max = 25;
+    world_expect(world_get("/fanout/26/0"), 503, "at most 25 of all fan-outs together");
+    struct kernel_file *resets = world_get("/fanout/10/60");
+    struct kernel_file *waits = world_get("/fanout/10/1");
+    world_expect(world_get("/fanout/6/1"), 503, "no room for 6 more calls");
+    assert_int_equal(world_calls.open, 20);
+    peer_reset(resets); /* what one gives back the next may have */
+    drive_run();
+    assert_int_equal(atomic_load(&world_app.fanout_calls), 10);
+    struct kernel_file *next = world_get("/fanout/15/1");
+    drive_pass(NS_PER_S + 2 * NS_PER_MS);
+    world_expect(waits, 200, "\"succeeded\":10,");
+    world_expect(next, 200, "\"succeeded\":15,");
+    assert_int_equal(atomic_load(&world_app.fanout_calls), 0);
+    world_stop();
+}
+
 /* ------------------------------------------------------------ bad input */
 
 static void test_bad_input_is_a_400_and_reaches_nobody(void **state)
@@ -349,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_a_fan_out_waits_for_all_side_by_side),
         cmocka_unit_test(test_a_call_of_a_fan_out_fails_for_itself),
         cmocka_unit_test(test_a_fan_out_without_descriptors_counts_what_failed),
+        cmocka_unit_test(test_small_requests_made_any_number_of_calls),
         cmocka_unit_test(test_bad_input_is_a_400_and_reaches_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
