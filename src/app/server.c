@@ -23,6 +23,12 @@ static void on_listener_closed(struct listener *listener)
     wake_main(container_of(listener, struct server, listener)->setup.app);
 }
 
+/* Connections to the remote that wait for a call may go before a client is refused. */
+static bool on_shortage(struct listener *listener)
+{
+    return client_pool_trim(container_of(listener, struct server, listener)->setup.app->remote);
+}
+
 /* open_http - what answers the connections: sessions, and the pool that runs their handlers. */
 static int open_http(struct server *server)
 {
@@ -99,6 +105,7 @@ int server_open(struct server *server, const struct server_setup *setup)
         return result;
     }
     server->listener.on_closed = on_listener_closed;
+    server->listener.on_shortage = on_shortage;
     result = http ? open_http(server) : open_echo(server);
     if (result < 0) {
         listener_fini(&server->listener);

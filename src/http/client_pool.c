@@ -204,6 +204,9 @@ int client_pool_take(struct client_pool *pool, uint64_t connect_timeout_ns, stru
         upstream->lane = own_lane(pool);
         result = client_connect(pool, &upstream->conn, connect_timeout_ns);
     }
+    if (result == -EMFILE || result == -ENFILE) {
+        (void)client_pool_trim(pool); /* another lane's may be in the next call's way */
+    }
     if (result < 0) {
         free(upstream);
         place_free(pool);
@@ -334,6 +337,22 @@ void client_pool_abort(struct upstream *upstream)
     struct client_pool *pool = upstream->pool;
     discard(upstream, true);
     place_free(pool);
+}
+
+bool client_pool_trim(struct client_pool *pool)
+{
+    bool any = false;
+    pthread_mutex_lock(&pool->mutex);
+    for (unsigned i = 0; i <= pool->setup.carrier_count; i++) {
+        struct client_lane *lane = &pool->lanes[i];
+        if (lane->idle_count > 0) {
+            any = true;
+            lane->evict = lane->idle_count;
+            nudge(lane);
+        }
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return any;
 }
 
 void client_pool_close(struct client_pool *pool)

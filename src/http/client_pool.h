@@ -58,7 +58,7 @@ struct client_lane {
     struct carrier *sweeps;  /* where its sweeper runs */
     struct list idle;        /* under the pool's mutex; newest first */
     unsigned idle_count;
-    unsigned evict; /* idle ones to be closed for a waiter of another lane */
+    unsigned evict; /* idle ones to be closed for a waiter of another lane, or for clients */
     struct fiber *
         sweeper; /* closes what is dead, too old or to be evicted; lives while there are idle ones */
     bool closing;         /* under the mutex: nothing is kept any more */
@@ -89,6 +89,12 @@ struct client_pool {
  * Returns  0; -EINVAL not such a URL; -ENOMEM
  */
 int client_pool_init(struct client_pool *pool, const struct client_pool_setup *setup) WARN_UNUSED;
+
+/*
+ * client_pool_trim - descriptors are needed elsewhere: have all idle connections closed. Any
+ * thread; does not park. Returns true when there are any, or some that are not closed yet.
+ */
+bool client_pool_trim(struct client_pool *pool);
 
 /* client_pool_close - any thread, once, when no call is in work: close all idle connections. */
 void client_pool_close(struct client_pool *pool);

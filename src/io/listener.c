@@ -28,6 +28,8 @@
 
 /* Out of descriptors and of slots: look again after this. */
 #define SHORTAGE_WAIT_NS (100 * NS_PER_MS)
+/* Descriptors are being closed for us. */
+#define SHORTAGE_ENDS_NS NS_PER_MS
 #define COMPLAINT_INTERVAL_NS (60 * NS_PER_S)
 
 static bool limit_take(struct connection_limit *limit)
@@ -258,6 +260,11 @@ static int accept_some(struct acceptor *acceptor)
         }
         int error = fd;
         if (error == -EMFILE || error == -ENFILE) {
+            if (acceptor->listener->on_shortage != NULL &&
+                acceptor->listener->on_shortage(acceptor->listener)) {
+                (void)sleep_for(SHORTAGE_ENDS_NS);
+                return 0;
+            }
             error = refuse_direct(acceptor);
         }
         switch (error) {

@@ -80,6 +80,11 @@ struct listener {
     atomic_uint_fast64_t refused;
     /* called on some carrier when the last acceptor has ended: nothing is accepted any more */
     void (*on_closed)(struct listener *listener);
+    /*
+     * Called on an acceptor's fiber when no descriptor is left; NULL: none can be had. Must not
+     * park. Returns true when some that nobody needs are on their way to be closed.
+     */
+    bool (*on_shortage)(struct listener *listener);
     struct acceptor *acceptors; /* one a carrier */
 };
 
