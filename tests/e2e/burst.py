@@ -15,13 +15,15 @@ def source_address(index):
 
 
 class Burst:
-    def __init__(self, ports, spread=False):
-        """One connection to each of the ports (a port may come many times)."""
+    def __init__(self, ports, spread=False, receive_buffer=None):
+        """One connection to each of the ports (a port may come many times); receive_buffer keeps its window small."""
         self.socks = []
         for index, port in enumerate(ports):
             sock = socket.socket()
             sock.settimeout(10)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if receive_buffer:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
             if spread:
                 sock.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
                 sock.bind((source_address(index), 0))
