@@ -211,7 +211,7 @@ check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swap
 	$(Q)$(MAKE) asan
 	$(Q)$(MAKE) ubsan
 	$(Q)$(MAKE) SWITCH=ucontext all test-unit
-	$(Q)$(MAKE) fuzz SECONDS=$(CHECK_FUZZ_SECONDS)
+	$(Q)$(MAKE) fuzz SECONDS=$(CHECK_FUZZ_SECONDS) FUZZ_ARGS=-seed=1
 	@echo "check: layers, tidy, asan, ubsan, swapcontext and fuzz are in order"
 
 CHECK_FUZZ_SECONDS ?= 20
@@ -235,6 +235,7 @@ fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 fuzz_support := $(call unit_object,tests/fuzz/differ.c tests/unit/parse_trace.c)
 FUZZ ?= $(fuzz_targets)
 SECONDS ?= 60
+FUZZ_ARGS ?=
 
 fuzz: ## libFuzzer on what reads foreign bytes: make fuzz SECONDS=600 (FUZZ='request reply' for some)
 	$(Q)$(MAKE) SANITIZE=fuzz CC=clang $(FUZZ:%=fuzz/%)
@@ -246,7 +247,7 @@ $(B)/fuzz/%: $(O)/tests/fuzz/fuzz_%.o $(fuzz_support) $(library)
 .SECONDARY: $(fuzz_targets:%=$(O)/tests/fuzz/fuzz_%.o) $(fuzz_support)
 .PHONY: $(fuzz_targets:%=fuzz/%)
 $(fuzz_targets:%=fuzz/%): fuzz/%: $(B)/fuzz/% | dependencies-check
-	$(Q)mkdir -p $(B)/corpus/$* && UBSAN_OPTIONS=print_stacktrace=1 $< -max_total_time=$(SECONDS) -max_len=4096 \
+	$(Q)mkdir -p $(B)/corpus/$* && UBSAN_OPTIONS=print_stacktrace=1 $< -max_total_time=$(SECONDS) $(FUZZ_ARGS) -max_len=4096 \
 		-timeout=10 -dict=tests/fuzz/http.dict -artifact_prefix=$(B)/$*- -print_final_stats=1 \
 		$(B)/corpus/$* tests/fuzz/corpus/$* >$(B)/$*.log 2>&1 || { tail -n40 $(B)/$*.log; exit 1; }; \
 		echo "fuzz $*: $$(awk '/number_of_executed_units/ { print $$2 }' $(B)/$*.log) inputs, none breaks a property"

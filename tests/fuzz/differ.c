@@ -22,9 +22,26 @@ struct parse_setup differ_setup(const uint8_t *data)
     return setup;
 }
 
+/*
+ * Text that is malformed and too long at that is refused for whichever the reader meets
+ * first, and the limit of a chunk's extensions is looked at after each piece.
+ */
+static bool refused_for_either(const struct parse_trace *whole, const struct parse_trace *cut)
+{
+    if (whole->refused + cut->refused != 400 + 431 ||
+        (whole->refused != 400 && whole->refused != 431)) {
+        return false;
+    }
+    const char *told = strstr(whole->text, "refused ");
+    const char *told_cut = strstr(cut->text, "refused ");
+    size_t before = told != NULL ? (size_t)(told - whole->text) : 0;
+    return told != NULL && told_cut != NULL && before == (size_t)(told_cut - cut->text) &&
+           memcmp(whole->text, cut->text, before) == 0;
+}
+
 static void compare(const struct parse_trace *whole, const struct parse_trace *cut, const char *how)
 {
-    if (strcmp(whole->text, cut->text) != 0) {
+    if (strcmp(whole->text, cut->text) != 0 && !refused_for_either(whole, cut)) {
         fprintf(stderr, "whole:\n%s(%s)\n%s:\n%s(%s)\n", whole->text, whole->message, how,
                 cut->text, cut->message);
         abort();

@@ -45,7 +45,8 @@ def write(target, seeds):
     directory = HERE / "corpus" / target
     directory.mkdir(parents=True, exist_ok=True)
     for old in directory.iterdir():
-        old.unlink()
+        if not old.name.startswith("found-"):  # by the fuzzer, and kept
+            old.unlink()
     for number, (name, data) in enumerate(seeds):
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         (directory / f"{number:02}-{slug}").write_bytes(data)
