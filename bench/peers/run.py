@@ -11,7 +11,7 @@ the server's whole process, ended threads included (its CPU clock), divided by t
 requests that the load generator counted. /blocking/0 calls one remote, ringspun's,
 which runs on the client's core.
 
-usage: run.py [--rounds 5] [--seconds 3] [--only NAME,...] [--quick] [--json FILE]
+usage: run.py [--rounds 5] [--seconds 3] [--warm 3] [--held 10000 19000] [--only NAME,...] [--quick] [--json FILE]
 """
 import argparse
 import json
@@ -288,6 +288,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--warm", type=int, default=3, help="seconds of each load before any counts; Tomcat four times that")
+    parser.add_argument("--held", type=int, nargs="*", default=HELD, help="connections whose memory is measured")
     parser.add_argument("--only", default="", help="names of servers, with commas between them")
     parser.add_argument("--quick", action="store_true", help="one round of one second, memory at the smaller count")
     parser.add_argument("--json", type=pathlib.Path)
@@ -311,7 +312,8 @@ def main():
                    stdout=subprocess.DEVNULL)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    counts = [count for count in HELD[:1] + (() if options.quick else HELD[1:]) if count + 200 < hard]
+    held = options.held[:1] if options.quick else options.held
+    counts = [count for count in held if count + 200 < hard]
 
     ours = str(ROOT / "build" / "ringspun")
     remote = Local("remote", [ours, "--server.port=0", "--remote.port=0", "--ringspun.carriers=1"], CORES[1])
