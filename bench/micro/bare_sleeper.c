@@ -100,7 +100,8 @@ static struct timespec *answer_due(struct timespec *left)
 int main(int argument_count, char **arguments)
 {
     uint16_t port = argument_count > 1 ? (uint16_t)strtoul(arguments[1], NULL, 10) : 0;
-    struct epoll_event events[EVENTS_MAX], event = {.events = EPOLLIN, .data.fd = -1};
+    static struct epoll_event events[EVENTS_MAX];
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
     struct timespec left;
     int listener = sys_listen("127.0.0.1", &port), epoll = epoll_create1(0);
 
