@@ -51,7 +51,7 @@ static void put(int fd)
 
 static void receive(int fd)
 {
-    char bytes[4096];
+    char bytes[2048];
     ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
     if (got == 0 || (got < 0 && errno != EAGAIN)) {
