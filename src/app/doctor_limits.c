@@ -40,6 +40,9 @@ void doctor__judge_io_uring(struct doctor_report *report, const struct doctor_ho
     doctor__add_text(row, "kernel", host->kernel);
     doctor__add_fact(row, "io_uring_disabled", DOCTOR_COUNT, host->io_uring_disabled);
     doctor__add_text(row, "seccomp", seccomp_name(host->seccomp));
+    if (host->ring.operations != 0) {
+        doctor__add_fact(row, "operations allowed", DOCTOR_COUNT, host->ring.operations);
+    }
     if (host->ring.error < 0) {
         doctor__complain(row, DOCTOR_FAILURE, "%s", host->refusal);
     }

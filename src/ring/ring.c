@@ -19,6 +19,7 @@
 
 #include "base/must.h"
 #include "base/time.h"
+#include "ring/ring_restrict.h"
 
 /* Below this the rings are of no use: give up on -ENOMEM. */
 #define CQ_ENTRIES_MIN 64u
@@ -118,6 +119,7 @@ int ring_init(struct ring *ring, const struct ring_setup *setup)
         goto undo_queue;
     }
     ring->direct_slots = io_uring_register_files_sparse(&ring->uring, RING_DIRECT_SLOTS) == 0;
+    ring->restricted = ring__restrict(&ring->uring);
     result = io_uring_enable_rings(&ring->uring);
     if (result < 0) {
         goto undo_buffers;
@@ -224,7 +226,7 @@ void ring_facts(const struct ring *ring, struct ring_facts *facts)
 const char *ring_feature(const struct ring *ring, unsigned n)
 {
     /* Without the first three there is no ring. */
-    const char *present[8] = {"SINGLE_ISSUER", "DEFER_TASKRUN", "PROVIDED_BUFFERS"};
+    const char *present[9] = {"SINGLE_ISSUER", "DEFER_TASKRUN", "PROVIDED_BUFFERS"};
     unsigned count = 3;
     if (ring->registered) {
         present[count++] = "REGISTERED_RING";
@@ -237,6 +239,9 @@ const char *ring_feature(const struct ring *ring, unsigned n)
     }
     if (ring->direct_slots) {
         present[count++] = "DIRECT_DESCRIPTORS";
+    }
+    if (ring->restricted != 0) {
+        present[count++] = "RESTRICTIONS";
     }
     return n < count ? present[n] : NULL;
 }

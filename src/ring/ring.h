@@ -42,10 +42,11 @@ struct ring {
     char *buffer_memory;
     unsigned buffer_count;
     /* what this kernel has, probed at set-up */
-    bool registered;   /* the ring's descriptor is registered with itself */
-    bool recv_cap;     /* multishot recv ends by itself after so many bytes (6.17) */
-    bool direct_slots; /* the sparse table of direct descriptors is there */
-    unsigned halved;   /* times the rings were made smaller for want of locked memory */
+    bool registered;     /* the ring's descriptor is registered with itself */
+    bool recv_cap;       /* multishot recv ends by itself after so many bytes (6.17) */
+    bool direct_slots;   /* the sparse table of direct descriptors is there */
+    unsigned restricted; /* so many operations it takes, all others are refused; 0: any */
+    unsigned halved;     /* times the rings were made smaller for want of locked memory */
     /* figures */
     uint64_t enters;
 };

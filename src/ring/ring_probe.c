@@ -127,23 +127,15 @@ static bool has_multishot_poll(struct ring *ring)
     return goes_on;
 }
 
-static bool has_msg_ring(struct ring *ring)
+/* has_restrictions - registered, and an operation that is not on the list is refused. */
+static bool has_restrictions(struct ring *ring)
 {
-    if (ring == NULL) {
+    if (ring == NULL || !ring->restricted) {
         return false;
     }
-    /* To itself: one completion is the message, the other that of the sending. */
-    struct io_uring_sqe *sqe = ring_sqe(ring);
-    io_uring_prep_msg_ring(sqe, ring->uring.ring_fd, 7, 1, 0);
+    io_uring_prep_nop(ring_sqe(ring));
     struct ring_event event;
-    bool arrived = false;
-    for (int i = 0; i < 2 && next_event(ring, &event); i++) {
-        arrived = arrived || (event.user_data == 1 && event.result == 7);
-        if (event.result < 0) {
-            break;
-        }
-    }
-    return arrived;
+    return next_event(ring, &event) && event.result == -EACCES;
 }
 
 /* ---------------------------------------------------------------- the table */
@@ -190,9 +182,12 @@ static const struct trial trials[] = {
     {.capability = {"MULTISHOT_RECV_CAP", "6.17", RING_FALLBACK, "each receive is armed alone",
                     false},
      .present = has_recv_cap},
+    {.capability = {"RESTRICTIONS", "5.10", RING_FALLBACK,
+                    "whoever took the process over could ask its rings for any operation", false},
+     .present = has_restrictions},
     {.capability = {"MSG_RING", "5.18", RING_UNUSED,
                     "nothing: carriers hand over by eventfd in any case", false},
-     .present = has_msg_ring},
+     .opcode = IORING_OP_MSG_RING},
 };
 
 static_assert(sizeof(trials) / sizeof(trials[0]) < RING_CAPABILITIES_MAX,
@@ -259,6 +254,7 @@ void ring_probe(struct ring_probe *probe)
     }
     probe->halved = ring.halved;
     probe->locked_bytes = locked_bytes_of(&ring);
+    probe->operations = ring.restricted;
     try_each(probe, &ring);
     ring_fini(&ring);
 }

@@ -30,6 +30,7 @@ struct ring_probe {
     int error;           /* of setting a ring up as a carrier does: 0, or -errno for ring_refusal */
     unsigned halved;     /* see struct ring */
     size_t locked_bytes; /* of a whole ring, as far as they count against RLIMIT_MEMLOCK */
+    unsigned operations; /* that a ring takes, all others are refused; 0: any */
     bool locked_counts;  /* does this kernel hold them against this user at all? */
     struct ring_capability capabilities[RING_CAPABILITIES_MAX];
     size_t capability_count;

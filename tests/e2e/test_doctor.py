@@ -138,6 +138,15 @@ def test_features_are_those_of_the_server(start):
     assert set(on) <= present, set(on) - present
 
 
+def test_rings_take_eight_operations():
+    """Where the kernel keeps such a list, which every one from 5.10 on does."""
+    facts = report()
+    present = {feature["name"] for feature in facts["features"] if feature["present"]}
+    assert "RESTRICTIONS" in present
+    row = next(row for row in facts["limits"] if row["id"] == "io_uring")
+    assert row["facts"]["operations allowed"] == 8
+
+
 def test_a_terminal_gets_colour():
     """Around the grade only."""
     leader, follower = pty.openpty()
