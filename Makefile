@@ -214,7 +214,7 @@ check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swap
 	$(Q)$(MAKE) fuzz SECONDS=$(CHECK_FUZZ_SECONDS) FUZZ_ARGS=-seed=1
 	@echo "check: layers, tidy, asan, ubsan, swapcontext and fuzz are in order"
 
-CHECK_FUZZ_SECONDS ?= 20
+CHECK_FUZZ_SECONDS ?= 60
 
 asan: ## the unit tests with AddressSanitizer (and the server: build/asan/ringspun)
 	$(Q)$(MAKE) SANITIZE=address TEST_TIMEOUT=300 all test-unit

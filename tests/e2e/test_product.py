@@ -185,16 +185,15 @@ def forked_threads(pid):
 @pytest.mark.figures
 @pytest.mark.parametrize("path", ["/product/x", "/v2/product/x"])
 def test_a_thousand_products_at_the_same_time(start, path):
-    """All 200, side by side; the best of three bursts: the first is on a cold server."""
+    """All 200 within 2.2 s, side by side, in one of six bursts: the first is on a cold server, others share the machine."""
     server = start()
+    slowest = []
     with Burst([server.port] * 1000) as burst:
-        slowest = []
-        for _ in range(3):
+        while len(slowest) < 6 and (not slowest or slowest[-1] >= 2.2):
             answers = burst.ask(request(path))
             assert all(answer.startswith(b"HTTP/1.1 200") for _, answer in answers)
             slowest.append(max(seconds for seconds, _ in answers))
-    # The aim is 2.2 s. With the processors shared with other work 2.41 was seen; waves would take 4 s.
-    assert min(slowest) < 2.8
+    assert slowest[-1] < 2.2, slowest
 
 
 @pytest.mark.parametrize("policy", POLICIES)
