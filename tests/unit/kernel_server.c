@@ -4,6 +4,12 @@
  */
 #include "kernel_server.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +167,32 @@ void server_stop(struct kernel_server *server)
 }
 
 /* ------------------------------------------------------------ answers */
+
+const struct answer *answer_expect(const char **heard, int status, const char *body)
+{
+    static struct answer answer;
+    if (!answer_next(heard, &answer)) {
+        fail_msg("no answer in \"%.200s\", expected %d %s", *heard, status, body);
+    }
+    assert_int_equal(answer.status, status);
+    if (body != NULL) {
+        assert_string_equal(answer.body, body);
+    }
+    return &answer;
+}
+
+const struct answer *answer_expect_only(struct kernel_file *client, int status, const char *body)
+{
+    const char *heard = peer_heard(client);
+    const struct answer *answer = answer_expect(&heard, status, body);
+    assert_string_equal(heard, "");
+    return answer;
+}
+
+bool peer_is_closed(struct kernel_file *client)
+{
+    return peer_got_fin(client) && !peer_got_reset(client);
+}
 
 bool answer_has(const struct answer *answer, const char *line)
 {

@@ -52,6 +52,17 @@ struct answer {
 /* answer_next - cut the next whole answer off; false: none is there. Nonsense is a violation. */
 bool answer_next(const char **heard, struct answer *answer);
 
+/*
+ * answer_expect - the next answer has this status and, unless it is NULL, this body; or
+ * the test fails. answer_expect_only: likewise of all that a client has heard and not
+ * been asked about, and nothing follows. Valid until the next call.
+ */
+const struct answer *answer_expect(const char **heard, int status, const char *body);
+const struct answer *answer_expect_only(struct kernel_file *client, int status, const char *body);
+
+/* peer_is_closed - by a FIN, so that all that was sent can be read. */
+bool peer_is_closed(struct kernel_file *client);
+
 /* answer_has - does its head have this line? */
 bool answer_has(const struct answer *answer, const char *line);
 

@@ -22,37 +22,12 @@
 #define HOST "Host: a\r\n"
 
 static struct kernel_server server;
-static struct answer answer;
 
 static void start_world(unsigned round)
 {
     kernel_start_uneven(round);
     drive_start(1);
     server_start_on(&server, 1, 1000);
-}
-
-/* expect - the next answer has this status and, unless it is NULL, this body. */
-static void expect(const char **heard, int status, const char *body)
-{
-    if (!answer_next(heard, &answer)) {
-        fail_msg("no answer in \"%.200s\", expected %d %s", *heard, status, body);
-    }
-    assert_int_equal(answer.status, status);
-    if (body != NULL) {
-        assert_string_equal(answer.body, body);
-    }
-}
-
-static void expect_only(struct kernel_file *client, int status, const char *body)
-{
-    const char *heard = peer_heard(client);
-    expect(&heard, status, body);
-    assert_string_equal(heard, "");
-}
-
-static bool is_closed(struct kernel_file *client)
-{
-    return peer_got_fin(client) && !peer_got_reset(client);
 }
 
 /* ------------------------------------------------------------ requests and answers */
@@ -91,11 +66,11 @@ static void test_pipelined_requests_are_answered_in_order_however_they_are_cut(v
             char expected[16];
             snprintf(expected, sizeof(expected), "%u", i);
             unsigned kind = (i + round) % 4;
-            expect(&heard, 200, kind < 2 ? expected : kind == 2 ? "dropped" : "abcdef");
+            answer_expect(&heard, 200, kind < 2 ? expected : kind == 2 ? "dropped" : "abcdef");
         }
         assert_string_equal(heard, "");
         server_stop(&server);
-        assert_true(is_closed(client));
+        assert_true(peer_is_closed(client));
     }
 }
 
@@ -114,7 +89,7 @@ static void test_answers_in_hand_leave_in_one_send(void **state)
     assert_int_equal(kernel_count(KERNEL_SEND), sends + 1);
     const char *heard = peer_heard(client);
     for (int i = 0; i < 10; i++) {
-        expect(&heard, 200, "1");
+        answer_expect(&heard, 200, "1");
     }
     server_stop(&server);
 }
@@ -128,13 +103,13 @@ static void test_answers_in_hand_do_not_wait_for_a_slow_handler(void **state)
         peer_say(client, "GET /quick/1 HTTP/1.1\r\n" HOST "\r\nGET /slow/500 HTTP/1.1\r\n" HOST
                          "\r\nGET /quick/3 HTTP/1.1\r\n" HOST "\r\n");
         drive_run();
-        expect_only(client, 200, "1");
+        answer_expect_only(client, 200, "1");
         drive_pass(499 * NS_PER_MS);
         assert_string_equal(peer_heard(client), "");
         drive_pass(2 * NS_PER_MS);
         const char *heard = peer_heard(client);
-        expect(&heard, 200, "500");
-        expect(&heard, 200, "3");
+        answer_expect(&heard, 200, "500");
+        answer_expect(&heard, 200, "3");
         server_stop(&server);
     }
 }
@@ -150,9 +125,9 @@ static void test_a_client_that_half_closes_gets_its_answers(void **state)
         peer_finish(client);
         drive_pass(3 * NS_PER_S + 2 * NS_PER_MS);
         const char *heard = peer_heard(client);
-        expect(&heard, 200, "3000");
-        expect(&heard, 200, "2");
-        assert_true(is_closed(client));
+        answer_expect(&heard, 200, "3000");
+        answer_expect(&heard, 200, "2");
+        assert_true(peer_is_closed(client));
         assert_int_equal(live_connections(&server), 0);
         server_stop(&server);
     }
@@ -186,11 +161,11 @@ static void test_answers_still_leaving_are_not_cut_off_by_the_end(void **state)
         }
         got[length] = '\0';
         const char *heard = got;
-        expect(&heard, 200, "1");
-        expect(&heard, 200, "1");
-        expect(&heard, 200, "3");
+        answer_expect(&heard, 200, "1");
+        answer_expect(&heard, 200, "1");
+        answer_expect(&heard, 200, "3");
         assert_string_equal(heard, "");
-        assert_int_equal(is_closed(client), how != 3);
+        assert_int_equal(peer_is_closed(client), how != 3);
         server_stop(&server);
     }
 }
@@ -208,7 +183,7 @@ static void test_expect_continue_is_answered_before_the_body_and_not_when_refuse
         assert_string_equal(peer_heard(client), continues);
         peer_say(client, "body");
         drive_run();
-        expect_only(client, 200, "body");
+        answer_expect_only(client, 200, "body");
 
         /* never to 1.0 */
         peer_say(client,
@@ -217,19 +192,18 @@ static void test_expect_continue_is_answered_before_the_body_and_not_when_refuse
         assert_string_equal(peer_heard(client), "");
         peer_say(client, "body");
         drive_run();
-        expect_only(client, 200, "body");
-        assert_true(is_closed(client));
+        answer_expect_only(client, 200, "body");
+        assert_true(peer_is_closed(client));
 
         /* refused anyway: no 100, and the connection ends, for the body may follow or not */
         client = kernel_connect(SERVER_PORT);
         peer_say(client, "POST /nope HTTP/1.1\r\n" HOST
                          "Expect: 100-continue\r\nContent-Length: 4\r\n\r\n");
         drive_run();
-        expect_only(client, 404, NULL);
-        assert_true(answer_has(&answer, "Connection: close"));
+        assert_true(answer_has(answer_expect_only(client, 404, NULL), "Connection: close"));
         peer_say(client, "body"); /* it does */
         drive_pass(3 * NS_PER_S);
-        assert_true(is_closed(client));
+        assert_true(peer_is_closed(client));
         server_stop(&server);
     }
 }

@@ -23,37 +23,12 @@
 #define HOST "Host: a\r\n"
 
 static struct kernel_server server;
-static struct answer answer;
 
 static void start_world(unsigned round)
 {
     kernel_start_uneven(round);
     drive_start(1);
     server_start_on(&server, 1, 1000);
-}
-
-/* expect - the next answer has this status and, unless it is NULL, this body. */
-static void expect(const char **heard, int status, const char *body)
-{
-    if (!answer_next(heard, &answer)) {
-        fail_msg("no answer in \"%.200s\", expected %d %s", *heard, status, body);
-    }
-    assert_int_equal(answer.status, status);
-    if (body != NULL) {
-        assert_string_equal(answer.body, body);
-    }
-}
-
-static void expect_only(struct kernel_file *client, int status, const char *body)
-{
-    const char *heard = peer_heard(client);
-    expect(&heard, status, body);
-    assert_string_equal(heard, "");
-}
-
-static bool is_closed(struct kernel_file *client)
-{
-    return peer_got_fin(client) && !peer_got_reset(client);
 }
 
 /* ------------------------------------------------------------ time */
@@ -67,7 +42,7 @@ static void test_a_head_that_does_not_arrive_in_time_is_a_408_however_it_drips(v
         if (round % 2 == 0) { /* of a later request, too */
             peer_say(client, "GET /quick/0 HTTP/1.1\r\n" HOST "\r\n");
             drive_pass(5 * NS_PER_S);
-            expect_only(client, 200, "0");
+            answer_expect_only(client, 200, "0");
         }
         const char *head = "GET /quick/1 HTTP/1.1\r\nHost: a\r\nX-Very-Slow: yes\r\n";
         drive_run();
@@ -78,9 +53,8 @@ static void test_a_head_that_does_not_arrive_in_time_is_a_408_however_it_drips(v
         drive_pass(NS_PER_S - NS_PER_MS);
         assert_string_equal(peer_heard(client), "");
         drive_pass(2 * NS_PER_MS);
-        expect_only(client, 408, NULL);
-        assert_true(answer_has(&answer, "Connection: close"));
-        assert_true(is_closed(client));
+        assert_true(answer_has(answer_expect_only(client, 408, NULL), "Connection: close"));
+        assert_true(peer_is_closed(client));
         drive_pass(3 * NS_PER_S);
         assert_int_equal(live_connections(&server), 0);
         server_stop(&server);
@@ -97,7 +71,7 @@ static void test_a_body_that_does_not_arrive_in_time_is_a_408(void **state)
         drive_pass(20 * NS_PER_S - NS_PER_MS);
         assert_string_equal(peer_heard(client), "");
         drive_pass(2 * NS_PER_MS);
-        expect_only(client, 408, NULL);
+        answer_expect_only(client, 408, NULL);
         server_stop(&server);
     }
 }
@@ -113,16 +87,16 @@ static void test_idle_connections_are_closed_in_silence(void **state)
         drive_pass(20 * NS_PER_S - NS_PER_MS);
         assert_false(peer_got_fin(fresh));
         drive_pass(25 * NS_PER_MS);
-        assert_true(is_closed(fresh));
+        assert_true(peer_is_closed(fresh));
         assert_string_equal(peer_heard(fresh), "");
-        expect_only(kept, 200, "1");
+        answer_expect_only(kept, 200, "1");
         drive_pass(39 * NS_PER_S);
         peer_say(kept, "GET /quick/2 HTTP/1.1\r\n" HOST "\r\n"); /* counts anew from here */
         drive_pass(59 * NS_PER_S);
-        expect_only(kept, 200, "2");
+        answer_expect_only(kept, 200, "2");
         assert_false(peer_got_fin(kept));
         drive_pass(NS_PER_S + 25 * NS_PER_MS);
-        assert_true(is_closed(kept));
+        assert_true(peer_is_closed(kept));
         assert_string_equal(peer_heard(kept), "");
         server_stop(&server);
     }
@@ -143,8 +117,8 @@ static void test_a_refusal_can_be_read_though_the_client_goes_on_sending(void **
             assert_true(peer_send(client, more, sizeof(more)) >= 0); /* no reset meets it */
             drive_run();
         }
-        expect_only(client, 400, NULL);
-        assert_true(is_closed(client));
+        answer_expect_only(client, 400, NULL);
+        assert_true(peer_is_closed(client));
         assert_int_equal(live_connections(&server), 1);
         if (kernel_random(2) == 0) {
             peer_finish(client);
@@ -173,7 +147,7 @@ static void test_a_reset_ends_the_handler_and_nobody_else(void **state)
         assert_int_equal(server.cancelled, 1);
         assert_int_equal(live_connections(&server), 1);
         drive_pass(8 * NS_PER_S + 2 * NS_PER_MS);
-        expect_only(staying, 200, "9000");
+        answer_expect_only(staying, 200, "9000");
         server_stop(&server);
     }
 }
@@ -191,8 +165,8 @@ static void test_drain_serves_what_was_sent_and_closes_what_is_idle(void **state
         peer_say(sending, "GET /quick/1 HTTP/1.1\r\n" HOST "\r\n");
         peer_say(working, "GET /slow/5000 HTTP/1.1\r\n" HOST "\r\n");
         drive_pass(2 * NS_PER_S);
-        expect_only(idle, 200, "1");
-        expect_only(sending, 200, "1");
+        answer_expect_only(idle, 200, "1");
+        answer_expect_only(sending, 200, "1");
         /* accepted in the moment of the drain: these get a second to send something */
         struct kernel_file *fresh = kernel_connect(SERVER_PORT);
         struct kernel_file *late = kernel_connect(SERVER_PORT);
@@ -205,26 +179,23 @@ static void test_drain_serves_what_was_sent_and_closes_what_is_idle(void **state
         server_drain_begin(&server);
         drive_run();
         assert_null(kernel_connect(SERVER_PORT));
-        assert_true(is_closed(idle));
+        assert_true(peer_is_closed(idle));
         assert_string_equal(peer_heard(idle), "");
-        assert_true(is_closed(silent));
-        expect_only(sending, 200, "2");
-        assert_true(answer_has(&answer, "Connection: close"));
-        assert_true(is_closed(sending));
+        assert_true(peer_is_closed(silent));
+        assert_true(answer_has(answer_expect_only(sending, 200, "2"), "Connection: close"));
+        assert_true(peer_is_closed(sending));
         drive_pass(500 * NS_PER_MS);
-        assert_false(is_closed(fresh));
+        assert_false(peer_is_closed(fresh));
         peer_say(late, "GET /quick/7 HTTP/1.1\r\n" HOST "\r\n");
         drive_run();
-        expect_only(late, 200, "7");
+        answer_expect_only(late, 200, "7");
         drive_pass(600 * NS_PER_MS);
-        assert_true(is_closed(fresh));
+        assert_true(peer_is_closed(fresh));
         assert_string_equal(peer_heard(fresh), "");
         drive_pass(2 * NS_PER_S);
-        expect_only(queued, 200, "3000");
-        assert_true(answer_has(&answer, "Connection: close"));
+        assert_true(answer_has(answer_expect_only(queued, 200, "3000"), "Connection: close"));
         drive_pass(4 * NS_PER_S);
-        expect_only(working, 200, "5000");
-        assert_true(answer_has(&answer, "Connection: close"));
+        assert_true(answer_has(answer_expect_only(working, 200, "5000"), "Connection: close"));
         drive_run();
         assert_int_equal(live_connections(&server), 0);
         assert_int_equal(server.closed, 1);
