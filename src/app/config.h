@@ -83,6 +83,8 @@ struct config {
 
     /* for tests */
     uint64_t stuck_carrier_after_ns; /* 0: never */
+    int ring_entries;                /* of a ring's submission queue */
+    int completion_entries;          /* of its completion queue */
 };
 
 /*

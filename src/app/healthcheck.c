@@ -64,11 +64,11 @@ static int fail_late(struct check *check, const char *what)
 
 /* ---------------------------------------------------------------- the address */
 
-/* Asked by one thread, waited for by another: the last to leave frees it. */
+/* Asked by one thread, waited for by another. */
 struct question {
     char host[256];
     uint16_t port;
-    int done_fd; /* an eventfd; never closed, since the answer may come after the end */
+    int done_fd; /* an eventfd */
     int answer;
     struct sys_address addresses[ADDRESSES_MAX];
 };
@@ -82,28 +82,42 @@ static void *resolve(void *argument)
     return NULL;
 }
 
-/* A question without an answer in time stays with its thread: the process ends with both. */
+/*
+ * resolve_name - takes the question, and frees it but for one: without an answer in time
+ * it stays with its thread, and the process ends with both.
+ */
 static int resolve_name(struct check *check, struct question *question)
 {
+    int result = -1;
     pthread_t thread;
     question->done_fd = sys_eventfd();
-    if (question->done_fd < 0 || pthread_create(&thread, NULL, resolve, question) != 0) {
-        return fail(check, "no thread or descriptor to resolve %s with", question->host);
+    if (question->done_fd < 0) {
+        result = fail(check, "no descriptor to resolve %s with", question->host);
+        goto undo_question;
+    }
+    if (pthread_create(&thread, NULL, resolve, question) != 0) {
+        result = fail(check, "no thread to resolve %s with", question->host);
+        goto undo_descriptor;
     }
     if (sys_poll(question->done_fd, POLLIN, check->deadline_ns) <= 0) {
         pthread_detach(thread);
         return fail_late(check, "the name was not resolved");
     }
     pthread_join(thread, NULL);
-    sys_close(question->done_fd);
     if (question->answer <= 0) {
-        return fail(check, "cannot resolve %s: %s", question->host,
-                    question->answer == -ENOENT ? "there is no such name"
-                                                : "the resolver failed for now");
+        result = fail(check, "cannot resolve %s: %s", question->host,
+                      question->answer == -ENOENT ? "there is no such name"
+                                                  : "the resolver failed for now");
+    } else {
+        memcpy(check->addresses, question->addresses, sizeof(check->addresses));
+        check->address_count = question->answer;
+        result = 0;
     }
-    memcpy(check->addresses, question->addresses, sizeof(check->addresses));
-    check->address_count = question->answer;
-    return 0;
+undo_descriptor:
+    sys_close(question->done_fd);
+undo_question:
+    free(question);
+    return result;
 }
 
 static int find_addresses(struct check *check)
@@ -115,11 +129,10 @@ static int find_addresses(struct check *check)
     must(check->url.host.length < sizeof(question->host)); /* url_parse: 253 at most */
     memcpy(question->host, check->url.host.at, check->url.host.length);
     question->port = check->url.port;
-    if (sys_parse_address(question->host, check->url.port, &check->addresses[0]) == 1) {
-        check->address_count = 1;
-    } else if (resolve_name(check, question) < 0) {
-        return -1; /* its thread may still be at work on the question */
+    if (sys_parse_address(question->host, check->url.port, &check->addresses[0]) != 1) {
+        return resolve_name(check, question);
     }
+    check->address_count = 1;
     free(question);
     return 0;
 }

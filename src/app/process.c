@@ -93,6 +93,17 @@ void process_free_carriers(struct process *process)
     free(process->carriers);
 }
 
+/* The kernel takes no completion queue that is shorter than the submission queue. */
+static struct ring_setup ring_of(const struct config *config)
+{
+    unsigned submissions = (unsigned)config->ring_entries;
+    unsigned completions = (unsigned)config->completion_entries;
+    return (struct ring_setup){
+        .sq_entries = submissions < completions ? submissions : completions,
+        .cq_entries = completions,
+    };
+}
+
 static int start_carriers(struct process *process, unsigned count)
 {
     process->carriers = aligned_alloc(64, count * sizeof(struct carrier));
@@ -101,7 +112,8 @@ static int start_carriers(struct process *process, unsigned count)
     }
     while (process->carrier_count < count) {
         struct carrier_setup setup = {.number = process->carrier_count,
-                                      .stack_bytes = process->config->stack_bytes};
+                                      .stack_bytes = process->config->stack_bytes,
+                                      .ring = ring_of(process->config)};
         int result = carrier_start(&process->carriers[process->carrier_count], &setup);
         if (result < 0) {
             char why[384];

@@ -19,6 +19,7 @@
 #include "http/session_parts.h"
 #include "http/writer.h"
 #include "io/conn.h"
+#include "io/listener.h"
 #include "io/pool.h"
 #include "ring/sys.h"
 
@@ -37,6 +38,7 @@ enum read_result {
     READ_REQUEST, /* complete */
     READ_HEAD,    /* complete but for its body */
     READ_REFUSED, /* parser.refusal says why */
+    READ_NO_ROOM, /* no memory to work on it */
     READ_ENDED    /* nothing more to answer: close */
 };
 
@@ -144,7 +146,7 @@ static enum read_result read_on(struct work *work)
         }
         if (work->head_until_ns == 0) {
             if (session__begin(work) < 0) {
-                return READ_ENDED;
+                return READ_NO_ROOM;
             }
             uint64_t since_ns =
                 work->requests == 0 ? work->opened_ns : fiber_current()->sched->now_ns;
@@ -300,6 +302,19 @@ static enum read_result read_body(struct work *work, const struct route *route, 
     return read_on(work);
 }
 
+/*
+ * refuse_for_room - there is no memory for a request or its response: say what a full
+ * server says, out of the fiber's own stack. Returns whether it left.
+ */
+static __attribute__((noinline)) bool refuse_for_room(struct work *work)
+{
+    char response[LISTENER_REFUSAL_BYTES];
+    size_t length = service_refusal(response, sizeof(response));
+    return flush(work) == 0 && settle(work) == 0 &&
+           conn_write(&work->session->conn, (struct slice){.at = response, .length = length},
+                      write_deadline_ns(work)) == 0;
+}
+
 /* exchange_one - one request and its response. Returns true when the connection persists. */
 static bool exchange_one(struct work *work, bool *linger)
 {
@@ -326,6 +341,10 @@ static bool exchange_one(struct work *work, bool *linger)
     if (read == READ_ENDED) {
         return false;
     }
+    if (read == READ_NO_ROOM) {
+        *linger = refuse_for_room(work);
+        return false;
+    }
     if (read == READ_REFUSED) {
         const struct parser_refusal *refusal = &work->parser.refusal;
         response = (struct http_response){0};
@@ -346,6 +365,7 @@ static bool exchange_one(struct work *work, bool *linger)
     int result = respond(work, &response, &framing);
     log_request(work, &response, &framing);
     if (result < 0) {
+        *linger = result == -ENOMEM && refuse_for_room(work);
         return false;
     }
     if (!framing.keep_alive) {

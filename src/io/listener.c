@@ -22,7 +22,6 @@
 
 /* Refused clients that are drained at the same time, per carrier; more are just closed. */
 #define REFUSALS_MAX 16
-#define REFUSAL_BYTES 512
 #define REFUSAL_LINGER_NS (NS_PER_S / 2)
 #define REFUSAL_LINGER_BYTES ((size_t)65536)
 
@@ -77,7 +76,7 @@ void listener_release(struct listener *listener)
 /* refuse_now - answer and close without waiting: best effort, the close may become a reset. */
 static void refuse_now(struct listener *listener, int fd)
 {
-    char response[REFUSAL_BYTES];
+    char response[LISTENER_REFUSAL_BYTES];
     char request[2048];
     size_t length = listener->setup.refusal(response, sizeof(response));
 
@@ -97,7 +96,7 @@ static void refusal_run(void *argument)
 {
     struct refusal refusal = *(struct refusal *)argument;
     struct listener *listener = refusal.acceptor->listener;
-    char response[REFUSAL_BYTES];
+    char response[LISTENER_REFUSAL_BYTES];
     struct conn conn;
 
     free(argument);
@@ -206,7 +205,7 @@ static void place(struct acceptor *acceptor, int fd)
 static int refuse_direct(struct acceptor *acceptor)
 {
     struct ops *ops = &acceptor->carrier->ops;
-    char response[REFUSAL_BYTES];
+    char response[LISTENER_REFUSAL_BYTES];
     char request[2048];
 
     int slot = op_accept_direct(ops, acceptor->listener->fd);

@@ -33,6 +33,8 @@ struct connection_limit {
 
 struct listener;
 
+#define LISTENER_REFUSAL_BYTES 512
+
 struct listener_setup {
     const char *name;    /* for logs: "http" */
     const char *address; /* numeric, or NULL for all */
@@ -53,7 +55,7 @@ struct listener_setup {
      * Returns 0; -ENOMEM (the caller still owns fd then).
      */
     int (*serve)(struct listener *listener, int fd);
-    /* refusal - write a whole response for a client without a place; returns its length. */
+    /* refusal - write a whole response, of at most LISTENER_REFUSAL_BYTES, for a client without a place; returns its length. */
     size_t (*refusal)(char *dst, size_t capacity);
     void *context; /* of serve */
 };
