@@ -222,7 +222,9 @@ CHECK_FUZZ_SECONDS ?= 60
 # The stack of a function that has returned is watched too, on each fiber's own stack.
 sanitized: ## unit and end-to-end tests with AddressSanitizer and UndefinedBehaviorSanitizer together
 	$(Q)ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(MAKE) SANITIZE=address,undefined TEST_TIMEOUT=300 all test-unit test-e2e
+		$(MAKE) SANITIZE=address,undefined TEST_TIMEOUT=300 all test-unit
+	$(Q)ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(MAKE) SANITIZE=address,undefined test-e2e
 
 asan: ## the unit tests with AddressSanitizer (and the server: build/asan/ringspun)
 	$(Q)$(MAKE) SANITIZE=address TEST_TIMEOUT=300 all test-unit

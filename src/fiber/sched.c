@@ -153,7 +153,6 @@ size_t sched_run(struct sched *sched)
     const struct list *node;
     size_t ran = 0;
     sched->hurried = 0;
-    sched->now_ns = sched->setup.clock_ns();
     do {
         node = sched->ready.next;
         struct fiber *fiber = container_of(node, struct fiber, run_link);

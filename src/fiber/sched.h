@@ -84,7 +84,7 @@ void sched_fini(struct sched *sched);
  * sched_run - run every fiber that is ready now, once each.
  *
  * Fibers woken meanwhile wait for the next call, so that the loop can reap
- * between. Reads the clock once a fiber.
+ * between. Reads the clock at each one's end; the first begins when sched_expire said.
  *
  * Returns  how many ran
  */

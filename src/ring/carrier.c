@@ -244,6 +244,11 @@ static void reap(struct carrier *carrier)
     } while (count == REAP_BATCH);
 }
 
+/*
+ * Deadlines are looked at behind what the kernel has brought: after a turn that was longer than a
+ * deadline, what came in time counts. The other way round, a recv that was armed in the turn
+ * was timed out before the kernel had been asked for what lay in the socket.
+ */
 void carrier_turn(struct carrier *carrier)
 {
     struct sched *sched = &carrier->sched;
@@ -251,12 +256,13 @@ void carrier_turn(struct carrier *carrier)
     /* After a fiber has run the scheduler has just read the clock. */
     uint64_t now_ns = sched_run(sched) > 0 ? sched->now_ns : sys_clock_ns();
     inbox_run(carrier);
-    sched_expire(sched, now_ns);
     if (carrier->tidy_at_ns <= now_ns || carrier->tidy_at_ns == TIMER_NEVER) {
         carrier->tidy_at_ns = sched_tidy(sched, now_ns);
     }
     enter(carrier, now_ns);
     reap(carrier);
+    /* Read anew: what has just come counts its time from here, and must not wake early. */
+    sched_expire(sched, sys_clock_ns());
 }
 
 /* settle - end the read of the eventfd and whatever is left in flight, so that no record leaks. */

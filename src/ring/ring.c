@@ -189,16 +189,27 @@ size_t ring_reap(struct ring *ring, struct ring_event *dst, size_t capacity)
     unsigned head;
     size_t count = 0;
 
-    io_uring_for_each_cqe(&ring->uring, head, cqe)
-    {
-        if (count == capacity) {
-            break;
+    for (;;) {
+        unsigned seen = 0;
+        io_uring_for_each_cqe(&ring->uring, head, cqe)
+        {
+            if (count == capacity) {
+                break;
+            }
+            seen++;
+            dst[count++] = (struct ring_event){
+                .user_data = cqe->user_data, .result = cqe->res, .flags = cqe->flags};
         }
-        dst[count++] = (struct ring_event){
-            .user_data = cqe->user_data, .result = cqe->res, .flags = cqe->flags};
+        io_uring_cq_advance(&ring->uring, seen);
+        if (likely(!io_uring_cq_has_overflow(&ring->uring)) || count == capacity) {
+            return count;
+        }
+        /* What did not fit is brought now, and not behind a turn and its deadlines. */
+        ring->overflows++;
+        if (io_uring_get_events(&ring->uring) < 0) {
+            return count;
+        }
     }
-    io_uring_cq_advance(&ring->uring, (unsigned)count);
-    return count;
 }
 
 char *ring_buffer(struct ring *ring, uint16_t id)

@@ -49,6 +49,7 @@ struct ring {
     unsigned halved;     /* times the rings were made smaller for want of locked memory */
     /* figures */
     uint64_t enters;
+    uint64_t overflows; /* times the CQ was too small for what had come: nothing was lost */
 };
 
 /*

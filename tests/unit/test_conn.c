@@ -21,6 +21,7 @@
 #include "io/sleep.h"
 #include "kernel.h"
 #include "ring/carrier.h"
+#include "ring/sys.h"
 
 #define ROUNDS 150
 #define BYTES_MAX 60000
@@ -291,9 +292,49 @@ static void test_abort_resets(void **state)
     }
 }
 
+static void run_peek_within_100_ms(void *argument)
+{
+    struct reader *reader = argument;
+    struct slice bytes;
+    reader->last = conn_peek(reader->conn, &bytes, sys_clock_ns() + 100 * NS_PER_MS);
+    reader->over = true;
+}
+
+static void run_hold_the_carrier(void *unused)
+{
+    (void)unused;
+    kernel_pass(200 * NS_PER_MS);
+}
+
+static void
+test_bytes_that_lay_there_were_timed_out_by_a_turn_longer_than_the_deadline(void **state)
+{
+    (void)state;
+    static struct reader reader;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct kernel_file *peer;
+        start_world(round);
+        kernel_knobs.late_percent = 0;
+        drive_start(1);
+        conn_open(&conns[0], kernel_pair(&peer));
+        reader = (struct reader){.conn = &conns[0]};
+        peer_say(peer, "some");
+        drive_spawn("reader", run_peek_within_100_ms, &reader);
+        drive_spawn("holder", run_hold_the_carrier, NULL);
+        drive_run();
+        assert_true(reader.over);
+        assert_in_range(reader.last, 1, 4);
+        drive_spawn("close", run_close, &conns[0]);
+        drive_run();
+        drive_stop();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_bytes_that_lay_there_were_timed_out_by_a_turn_longer_than_the_deadline),
         cmocka_unit_test(test_every_byte_comes_once_and_in_order),
         cmocka_unit_test(test_who_does_not_read_holds_two_buffers_at_most),
         cmocka_unit_test(test_without_a_provided_buffer_it_uses_its_own_and_comes_back),
