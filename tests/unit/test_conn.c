@@ -296,7 +296,7 @@ static void run_peek_within_100_ms(void *argument)
 {
     struct reader *reader = argument;
     struct slice bytes;
-    reader->last = conn_peek(reader->conn, &bytes, sys_clock_ns() + 100 * NS_PER_MS);
+    reader->last = conn_peek_idle(reader->conn, &bytes, sys_clock_ns() + 100 * NS_PER_MS);
     reader->over = true;
 }
 
