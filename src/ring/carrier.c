@@ -246,8 +246,8 @@ static void reap(struct carrier *carrier)
 
 /*
  * Deadlines are looked at behind what the kernel has brought: after a turn that was longer than a
- * deadline, what came in time counts. The other way round, a recv that was armed in the turn
- * was timed out before the kernel had been asked for what lay in the socket.
+ * deadline, what came in time counts. And who is woken by one runs at once, with no system
+ * call between.
  */
 void carrier_turn(struct carrier *carrier)
 {

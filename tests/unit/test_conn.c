@@ -306,8 +306,7 @@ static void run_hold_the_carrier(void *unused)
     kernel_pass(200 * NS_PER_MS);
 }
 
-static void
-test_bytes_that_lay_there_were_timed_out_by_a_turn_longer_than_the_deadline(void **state)
+static void test_bytes_that_lay_there_count_after_a_turn_longer_than_the_deadline(void **state)
 {
     (void)state;
     static struct reader reader;
@@ -333,8 +332,7 @@ test_bytes_that_lay_there_were_timed_out_by_a_turn_longer_than_the_deadline(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_bytes_that_lay_there_were_timed_out_by_a_turn_longer_than_the_deadline),
+        cmocka_unit_test(test_bytes_that_lay_there_count_after_a_turn_longer_than_the_deadline),
         cmocka_unit_test(test_every_byte_comes_once_and_in_order),
         cmocka_unit_test(test_who_does_not_read_holds_two_buffers_at_most),
         cmocka_unit_test(test_without_a_provided_buffer_it_uses_its_own_and_comes_back),
