@@ -95,10 +95,11 @@ enum verdict exchange_http(struct exchange *exchange)
         return verdict;
     }
     ready_parser(exchange);
-    if (wire_send(&seat->wire, options->target.request) < 0) {
+    struct slice request = seat_request(seat, exchange->lane);
+    if (request.at == NULL || wire_send(&seat->wire, request) < 0) {
         return exchange__fail_io(exchange, -ENOMEM);
     }
-    exchange->lane->tally.sent_bytes += options->target.request.length;
+    exchange->lane->tally.sent_bytes += request.length;
     verdict = read_answer(exchange, &closed, &extra);
     if (verdict != VERDICT_ANSWERED) {
         return verdict;

@@ -35,6 +35,8 @@ static const char help[] =
     "  -H, --header 'N: V'    a header field, in the place of ours if it has that name\n"
     "  -b, --body TEXT        a body; tcp: the bytes to be echoed (Hello, World)\n"
     "      --body-file FILE   the same from a file\n"
+    "      {random:N}         in the path or the body: a number below N, drawn for each\n"
+    "                         request, always as many digits\n"
     "  -t, --timeout TIME     of one request, its connect included (30s)\n"
     "No network\n"
     "      --fibers N         N fibers that only sleep: when they were started, what each\n"

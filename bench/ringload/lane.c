@@ -37,6 +37,7 @@ int lane_init(struct lane *lane, uint64_t user_count, uint64_t seat_count)
     }
     lane->user_count = user_count;
     lane->seat_count = seat_count;
+    lane->random = UINT64_C(0x9e3779b97f4a7c15) * (lane->number + 1);
     for (uint64_t i = seat_count; i-- > 0;) {
         struct seat *seat = (void *)(lane->seat_memory + i * SEAT_BYTES);
         struct parser_limits limits = {.head_bytes_max = (size_t)64 << 10,
@@ -54,6 +55,7 @@ void lane_fini(struct lane *lane)
     for (struct seat *seat = lane->free_seats; seat != NULL; seat = seat->next) {
         arena_reset(&seat->arena);
         free(seat->large);
+        free(seat->request);
     }
     free(lane->users);
     if (lane->seat_memory != NULL) {

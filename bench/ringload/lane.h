@@ -50,6 +50,7 @@ struct lane {
     uint64_t next;        /* user that sets off next */
     size_t address;       /* of the target's, the one in use */
     uint32_t source;      /* number of the client address in use; 0: the kernel's choice */
+    uint64_t random;      /* state of a generator, for templates */
     uint32_t turn;        /* takes the planned source addresses in turn */
     bool halted;          /* no user begins anything more */
     int unreachable;      /* -errno: nobody is there */

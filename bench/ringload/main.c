@@ -21,6 +21,7 @@
 #include "ringload/sleepers.h"
 
 #define EXIT_FAILED 1
+#define EXIT_USAGE 2
 #define EXIT_CONDITION 99
 
 /* resolve - the target's addresses and the request's bytes. Returns an exit code. */
@@ -32,7 +33,13 @@ static int prepare(struct options *options)
                  result == -ENOENT ? "no such host" : strerrordesc_np(-result));
         return EXIT_FAILED;
     }
-    if (target_format(&options->target, options) < 0) {
+    switch (target_format(&options->target, options)) {
+    case 0:
+        break;
+    case -EINVAL:
+        complain("{random:N}: N is 1 to 1000000000, and there are at most 8 of them");
+        return EXIT_USAGE;
+    default:
         complain("no memory for the request");
         return EXIT_FAILED;
     }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/time.h"
 #include "ring/carrier.h"
@@ -28,6 +29,23 @@ void seat_enlarge(struct seat *seat)
     if (seat->large == NULL) {
         seat->large = malloc(SEAT_LARGE_BYTES); /* without memory it goes on in small pieces */
     }
+}
+
+struct slice seat_request(struct seat *seat, struct lane *lane)
+{
+    const struct target *target = &lane->load->options->target;
+    if (target->template.count == 0) {
+        return target->request;
+    }
+    if (seat->request == NULL) {
+        seat->request = malloc(target->request.length);
+        if (seat->request == NULL) {
+            return (struct slice){.at = NULL};
+        }
+        memcpy(seat->request, target->request.at, target->request.length);
+    }
+    template_fill(&target->template, seat->request, &lane->random);
+    return (struct slice){.at = seat->request, .length = target->request.length};
 }
 
 int seat_connect(struct seat *seat, struct lane *lane, uint64_t deadline_ns)

@@ -27,6 +27,7 @@ struct seat {
     struct wire wire;
     bool answered; /* this connection has had an answer: see launch.h */
     char *large;   /* heap: received into, once an answer has filled room; or NULL */
+    char *request; /* heap: of a target with a template, this seat's own; or NULL */
     struct parser parser;
     struct arena arena;
     char head[SEAT_HEAD_BYTES];
@@ -38,6 +39,9 @@ _Static_assert(sizeof(struct seat) <= SEAT_BYTES - 1024, "room for a small answe
 /* seat_room - where the next piece goes; seat_enlarge after one that filled it. */
 struct op_room seat_room(struct seat *seat);
 void seat_enlarge(struct seat *seat);
+
+/* seat_request - what is sent next: new numbers in it, if the target has a template; .at is NULL without memory. */
+struct slice seat_request(struct seat *seat, struct lane *lane);
 
 /*
  * seat_connect - open the connection, for which launch_wait gave the permit: to the first address of the target that

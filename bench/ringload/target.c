@@ -92,13 +92,25 @@ static bool is_given(const struct options *options, const char *name)
     return false;
 }
 
-static size_t format_head(char *dst, size_t size, const struct target *target,
-                          const struct options *options)
+/* format_line - Returns its length; -EINVAL a template is none. */
+static ptrdiff_t format_line(char *dst, size_t size, struct target *target,
+                             const struct options *options)
 {
     /* "/?x" for the URL that has a query and no path */
     const char *slash = target->path.at[0] == '?' ? "/" : "";
-    int length = snprintf(dst, size, "%s %s%.*s HTTP/1.1\r\n", options->method, slash,
-                          (int)target->path.length, target->path.at);
+    int start = snprintf(dst, size, "%s %s", options->method, slash);
+    ptrdiff_t path = template_expand(&target->template, target->path, dst + start, (size_t)start);
+    if (path < 0) {
+        return path;
+    }
+    ptrdiff_t length = start + path;
+    return length + snprintf(dst + length, size - (size_t)length, " HTTP/1.1\r\n");
+}
+
+static size_t format_fields(char *dst, size_t size, const struct target *target,
+                            const struct options *options, size_t body_length)
+{
+    int length = 0;
     if (!is_given(options, "Host")) {
         length += snprintf(dst + length, size - (size_t)length, "Host: %.*s\r\n",
                            (int)target->authority.length, target->authority.at);
@@ -115,8 +127,8 @@ static size_t format_head(char *dst, size_t size, const struct target *target,
     }
     if (options->has_body && !is_given(options, "Content-Length") &&
         !is_given(options, "Transfer-Encoding")) {
-        length += snprintf(dst + length, size - (size_t)length, "Content-Length: %zu\r\n",
-                           options->body.length);
+        length +=
+            snprintf(dst + length, size - (size_t)length, "Content-Length: %zu\r\n", body_length);
     }
     for (size_t i = 0; i < options->header_count; i++) {
         length += snprintf(dst + length, size - (size_t)length, "%s\r\n", options->headers[i]);
@@ -136,11 +148,28 @@ int target_format(struct target *target, const struct options *options)
     if (bytes == NULL) {
         return -ENOMEM;
     }
-    size_t length = target->is_http ? format_head(bytes, capacity, target, options) : 0;
-    if (options->body.length > 0) {
-        memcpy(bytes + length, options->body.at, options->body.length);
+    ptrdiff_t length = 0;
+    struct template of_body = {.count = 0};
+    char *body = bytes + capacity - options->body.length; /* moved to its place below */
+    ptrdiff_t body_length = template_expand(&of_body, options->body, body, 0);
+    if (body_length >= 0 && target->is_http) {
+        length = format_line(bytes, capacity, target, options);
     }
-    target->request = (struct slice){.at = bytes, .length = length + options->body.length};
+    if (body_length < 0 || length < 0 ||
+        target->template.count + of_body.count > TEMPLATE_PLACES_MAX) {
+        free(bytes);
+        return -EINVAL;
+    }
+    if (target->is_http) {
+        length += (ptrdiff_t)format_fields(bytes + length, capacity - (size_t)length, target,
+                                           options, (size_t)body_length);
+    }
+    memmove(bytes + length, body, (size_t)body_length);
+    for (size_t i = 0; i < of_body.count; i++) {
+        of_body.places[i].offset += (size_t)length;
+        target->template.places[target->template.count++] = of_body.places[i];
+    }
+    target->request = (struct slice){.at = bytes, .length = (size_t)(length + body_length)};
     return 0;
 }
 

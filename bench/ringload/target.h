@@ -12,6 +12,7 @@
 #include "base/attr.h"
 #include "base/slice.h"
 #include "ring/sys.h"
+#include "ringload/template.h"
 
 #define TARGET_ADDRESSES_MAX 8
 #define TARGET_HOST_SIZE 256
@@ -28,6 +29,7 @@ struct target {
     size_t address_count;
     bool is_loopback;     /* an address of 127.0.0.0/8: clients may choose one of their own too */
     struct slice request; /* what a user sends, owned by the target; empty: nothing */
+    struct template template; /* what differs from request to request */
 };
 
 /*
@@ -47,7 +49,7 @@ int target_resolve(struct target *target) WARN_UNUSED;
 /*
  * target_format - put the bytes of a request together, once for all users.
  *
- * Returns  0; -ENOMEM
+ * Returns  0; -ENOMEM; -EINVAL a {random:N} in path or body is none
  */
 int target_format(struct target *target, const struct options *options) WARN_UNUSED;
 

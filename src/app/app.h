@@ -10,6 +10,7 @@
 
 #include "http/client_pool.h"
 
+struct directory;
 struct echo;
 
 #define APP_ECHOES_MAX 2
@@ -30,6 +31,7 @@ struct app {
     unsigned echo_count;
     atomic_uint fanout_calls; /* of all /fanout in work together */
     unsigned fanout_calls_max;
+    struct directory *directory;
     int wake_fd; /* main's eventfd: look whether the drain is over */
 };
 

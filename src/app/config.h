@@ -70,6 +70,8 @@ struct config {
     int remote_pool_max;            /* 0: no bound */
     uint64_t header_bytes_max;
     uint64_t body_bytes_max;
+    int directory_entries_max;
+    uint64_t directory_bytes_max;
 
     /* how it ends */
     enum config_shutdown shutdown;

@@ -122,7 +122,6 @@ static int start_carriers(struct process *process, unsigned count)
             ring_refusal(result, why, sizeof(why));
             process_stop_carriers(process);
             process_free_carriers(process);
-            pool_fini(&process->offload);
             return process_refuse(refused ? RUN_NO_IO_URING : RUN_FAILED, "%s", why);
         }
         process->carrier_count++;
@@ -169,6 +168,17 @@ static int open_remote_calls(struct process *process)
     return 0;
 }
 
+static int open_directory(struct process *process)
+{
+    struct directory_setup setup = {
+        .entries_max = (uint64_t)process->config->directory_entries_max,
+        .bytes_max = process->config->directory_bytes_max,
+    };
+    sys_random(&setup.hash_key, sizeof(setup.hash_key));
+    process->app.directory = &process->directory;
+    return directory_init(&process->directory, &setup);
+}
+
 int process_start(struct process *process)
 {
     const struct config *config = process->config;
@@ -184,9 +194,13 @@ int process_start(struct process *process)
         pool_init(&process->offload, "offload-", OFFLOAD_THREADS) < 0) {
         return process_refuse(RUN_FAILED, "no memory to start");
     }
+    if (open_directory(process) < 0) {
+        pool_fini(&process->offload);
+        return process_refuse(RUN_FAILED, "no memory to start");
+    }
     code = start_carriers(process, count);
     if (code != 0) {
-        return code;
+        goto undo_directory;
     }
     code = servers_open(process);
     if (code != 0) {
@@ -218,7 +232,9 @@ undo_servers:
     servers_close(process);
 undo_carriers:
     process_stop_carriers(process);
-    pool_fini(&process->offload);
     process_free_carriers(process);
+undo_directory:
+    directory_fini(&process->directory);
+    pool_fini(&process->offload);
     return code;
 }

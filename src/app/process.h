@@ -10,6 +10,7 @@
 
 #include "app/app.h"
 #include "app/config.h"
+#include "app/directory.h"
 #include "app/server.h"
 #include "app/systemd.h"
 #include "app/watchdog.h"
@@ -39,6 +40,7 @@ struct process {
     struct connection_limit front; /* of the servers in front of the remote together */
     struct pool offload;
     struct client_pool remote_calls;
+    struct directory directory;
     struct server servers[SERVERS_MAX]; /* see servers.h */
     unsigned server_count;              /* opened */
     int signal_fd;

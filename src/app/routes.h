@@ -22,6 +22,10 @@ http_handler echo_report_handle;      /* echo_report.c */
 http_handler product_handle;          /* product.c */
 http_handler product_v2_handle;       /* product.c */
 http_handler fanout_handle;           /* fanout.c */
+http_handler directory_get_handle;    /* directory_routes.c */
+http_handler directory_put_handle;    /* directory_routes.c */
+http_handler directory_delete_handle; /* directory_routes.c */
+http_handler directory_find_handle;   /* directory_routes.c */
 http_handler remote_handle;           /* remote.c */
 http_handler product_info_handle;     /* product_remote.c */
 http_handler product_reviews_handle;  /* product_remote.c */
@@ -29,5 +33,9 @@ http_handler product_delivery_handle; /* product_remote.c */
 http_handler health_handle;           /* health.c */
 http_handler health_liveness_handle;  /* health.c */
 http_handler health_readiness_handle; /* health.c */
+
+/* directory_key_check, directory_find_check - 400 for a key, an attribute that cannot be. */
+bool directory_key_check(struct http_exchange *exchange);
+bool directory_find_check(struct http_exchange *exchange);
 
 #endif

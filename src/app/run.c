@@ -164,6 +164,7 @@ static void stop(struct process *process)
     systemd_close(&process->systemd);
     servers_close(process);
     client_pool_fini(&process->remote_calls);
+    directory_fini(&process->directory);
     pool_fini(&process->offload);
     process_free_carriers(process);
     sys_close(process->signal_fd);

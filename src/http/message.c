@@ -14,7 +14,7 @@ struct http_status {
     const char *reason;
 };
 
-/* Sorted by code. Source: RFC 9110 section 15, RFC 6585 (428, 429, 431). */
+/* Sorted by code. Source: RFC 9110 section 15, RFC 6585 (428, 429, 431), RFC 4918 (507). */
 static const struct http_status http_statuses[] = {
     {100, "Continue"},
     {101, "Switching Protocols"},
@@ -63,6 +63,7 @@ static const struct http_status http_statuses[] = {
     {503, "Service Unavailable"},
     {504, "Gateway Timeout"},
     {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
 };
 
 const struct slice *http_field_find(const struct http_field *fields, size_t count,

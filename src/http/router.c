@@ -7,6 +7,7 @@
 #include "http/router.h"
 
 #include "base/must.h"
+#include "base/percent.h"
 
 /* The longest list of methods: all that have a name, with ", " between them. */
 #define ALLOW_MAX 64
@@ -17,69 +18,6 @@ static const struct slice method_names[HTTP_METHOD_UNKNOWN] = {
     [HTTP_PUT] = {"PUT", 3},     [HTTP_DELETE] = {"DELETE", 6}, [HTTP_OPTIONS] = {"OPTIONS", 7},
     [HTTP_PATCH] = {"PATCH", 5}, [HTTP_TRACE] = {"TRACE", 5},   [HTTP_CONNECT] = {"CONNECT", 7},
 };
-
-/* ------------------------------------------------------------------- percent codes */
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The byte that the percent code at the start of s stands for; -1 when it is malformed or NUL. */
-static int percent_value(struct slice s)
-{
-    if (s.length < 3) {
-        return -1;
-    }
-    int high = hex_value(s.at[1]);
-    int low = hex_value(s.at[2]);
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) {
-        return -1;
-    }
-    return high * 16 + low;
-}
-
-static bool percent_codes_are_valid(struct slice s)
-{
-    const char *mark;
-    while (s.length > 0 && (mark = memchr(s.at, '%', s.length)) != NULL) {
-        s.length -= (size_t)(mark - s.at);
-        s.at = mark;
-        if (percent_value(s) < 0) {
-            return false;
-        }
-        s.at += 3;
-        s.length -= 3;
-    }
-    return true;
-}
-
-/* Decode s, whose codes are valid, into the arena if it has any; false when that is used up. */
-static bool percent_decode(struct arena *arena, struct slice *s)
-{
-    if (s->length == 0 || memchr(s->at, '%', s->length) == NULL) {
-        return true;
-    }
-    char *decoded = arena_alloc(arena, s->length);
-    if (decoded == NULL) {
-        return false;
-    }
-    size_t length = 0;
-    for (size_t i = 0; i < s->length; i++) {
-        char c = s->at[i];
-        if (c == '%') {
-            c = (char)percent_value((struct slice){.at = s->at + i, .length = s->length - i});
-            i += 2;
-        }
-        decoded[length++] = c;
-    }
-    *s = (struct slice){.at = decoded, .length = length};
-    return true;
-}
 
 /* ------------------------------------------------------------------------ matching */
 
@@ -205,7 +143,7 @@ const struct route *router_find(const struct router *router, struct http_exchang
         }
         return answer(exchange, methods, wall_ns);
     }
-    if (!percent_codes_are_valid(request->path)) {
+    if (!percent_is_valid(request->path)) {
         return refuse(exchange, 400, wall_ns);
     }
     for (size_t i = 0; i < router->count; i++) {

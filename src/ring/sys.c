@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
@@ -330,6 +331,14 @@ void sys_host_name(char *dst, size_t size)
 {
     struct utsname host;
     snprintf(dst, size, "%s", uname(&host) == 0 ? host.nodename : "unknown");
+}
+
+void sys_random(void *dst, size_t length)
+{
+    must(length <= 256); /* then it comes whole: getrandom(2) */
+    while (getrandom(dst, length, 0) < 0) {
+        must(errno == EINTR);
+    }
 }
 
 void sys_exit_now(int code)

@@ -181,6 +181,9 @@ void sys_kernel_release(char *dst, size_t size);
 /* sys_host_name - as uname(2) tells it now; in a container that is its id or what it was called. */
 void sys_host_name(char *dst, size_t size);
 
+/* sys_random - random bytes that nobody can guess; blocks at most while the machine boots. getrandom(2). */
+void sys_random(void *dst, size_t length);
+
 /* sys_exit_now - end the process without running anything else. */
 _Noreturn void sys_exit_now(int code);
 

@@ -73,6 +73,9 @@ def check_response(response):
     assert IMF_FIXDATE.fullmatch(response.get("date")), response
     assert not response.all("server"), response
     framings = response.all("content-length") + response.all("transfer-encoding")
+    if response.status == 204:
+        assert not framings, f"RFC 9110 section 8.6: {response}"
+        return
     assert len(framings) == 1, f"exactly one of Content-Length and Transfer-Encoding: {response}"
 
 
