@@ -310,9 +310,14 @@ $(B)/bench/%: $(O)/bench/micro/%.o $(library)
 $(B)/bench/million: $(O)/bench/ringload/sleepers.o
 
 .SECONDARY: $(bench_sources:%.c=$(O)/%.o)
-.PHONY: bench bench-peers bench-micro bench-compare
+.PHONY: bench stress bench-peers bench-micro bench-compare
 bench: $(B)/ringspun $(B)/ringload $(B)/bench/bare_pair $(B)/bench/bare_sleeper ## the published experiments side by side, into bench/results (BENCH_ARGS=--quick)
 	$(Q)bench/run $(BENCH_ARGS)
+
+stress: $(B)/ringspun $(B)/ringload ## locks and tails, fibers beside platform threads, into bench/results (STRESS_ARGS=--quick)
+	$(Q)bench/stress $(STRESS_ARGS)
+
+STRESS_ARGS ?=
 
 bench-peers: $(B)/ringspun $(B)/ringload $(B)/bench/bare_loop $(B)/bench/switch $(B)/bench/spawn ## beside nginx, Go, Tomcat, threads, in containers (BENCH_ARGS=--quick)
 	$(Q)bench/peers/run.py $(BENCH_ARGS)
