@@ -140,7 +140,7 @@ dependencies-test dependencies-check dependencies-bench: dependencies-%: | depen
 
 # tests/unit/test_X.c is one cmocka program. One that says `/* links: scripted kernel */` links kernel.c and kernel_*.c
 # in front of the library, so that the archive's ring.o and sys.o are not drawn in; `/* links: bench/x/y */` links
-# that object of bench/. Whatever else stands beside the tests is theirs to call.
+# that object of bench/. Whatever else stands beside the tests is theirs to call; valgrind_ring.c says why --wrap.
 unit_sources := $(wildcard tests/unit/test_*.c)
 unit_scripted := $(if $(unit_sources),$(shell grep -l -F '/* links: scripted kernel */' $(unit_sources)))
 unit_kernel := $(wildcard tests/unit/kernel.c tests/unit/kernel_*.c)
@@ -149,6 +149,7 @@ unit_object = $(patsubst tests/%.c,$(O)/tests/%.o,$(1))
 unit_programs := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(unit_sources))
 TESTS ?= $(patsubst tests/unit/test_%.c,%,$(unit_sources))
 TEST_TIMEOUT ?= 120
+unit_wrap := -Wl,--wrap=io_uring_submit_and_wait,--wrap=io_uring_submit_and_wait_timeout
 
 $(O)/tests/%.o: tests/%.c $(O)/flags | dependencies-test
 	$(call say,CC,$<)
@@ -156,7 +157,7 @@ $(O)/tests/%.o: tests/%.c $(O)/flags | dependencies-test
 
 $(B)/tests/unit/%: $(O)/tests/unit/%.o $(call unit_object,$(unit_support)) $(library)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(link) $(filter %.o,$^) $(library) $(cmocka_libs) $(deps_libs) -lm $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D) && $(link) $(unit_wrap) $(filter %.o,$^) $(library) $(cmocka_libs) $(deps_libs) -lm $(LDLIBS) -o $@
 
 # "tests/unit/test_X.c:/* links: bench/x/y */" becomes a line "build/tests/unit/test_X: build/obj/bench/x/y.o"
 $(foreach l,$(shell grep -o -H '/[*] links: bench/[a-z_/]*' $(unit_sources) /dev/null | sed 's,:.*: ,:,'),\
@@ -237,7 +238,7 @@ tsan: ## the unit tests with ThreadSanitizer
 	$(Q)$(MAKE) SANITIZE=thread TEST_TIMEOUT=600 test_wrapper='setarch -R' all test-unit
 
 valgrind: | dependencies-check ## the unit tests under valgrind's memcheck
-	$(Q)$(MAKE) TEST_TIMEOUT=900 test_wrapper='valgrind -q --error-exitcode=99 --leak-check=full' test-unit
+	$(Q)$(MAKE) TEST_TIMEOUT=900 test_wrapper='valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full' test-unit
 
 # tests/fuzz/fuzz_X.c is one libFuzzer program. What it learns stays in build/fuzz/corpus; the seeds are committed, and
 # tests/fuzz/seeds.py writes them. An input that breaks a property is left in build/fuzz, and named.

@@ -27,6 +27,11 @@ bool kit_on_valgrind(void)
     return preload != NULL && strstr(preload, "vgpreload") != NULL;
 }
 
+unsigned kit_rounds(unsigned plain, unsigned sanitized, unsigned on_valgrind)
+{
+    return KIT_SANITIZED ? sanitized : kit_on_valgrind() ? on_valgrind : plain;
+}
+
 uint64_t kit_clock_ns(void)
 {
     struct timespec now;

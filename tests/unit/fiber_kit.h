@@ -25,6 +25,9 @@
 /* kit_on_valgrind - which is slow with many stacks, and knows some 30 000 mappings at most. */
 bool kit_on_valgrind(void);
 
+/* kit_rounds - how often to repeat something: as it is, under a sanitizer, on valgrind. */
+unsigned kit_rounds(unsigned plain, unsigned sanitized, unsigned on_valgrind);
+
 /* kit_clock_ns - CLOCK_MONOTONIC. */
 uint64_t kit_clock_ns(void);
 

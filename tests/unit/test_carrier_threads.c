@@ -195,14 +195,38 @@ static void test_a_stopped_carrier_ends_when_its_last_fiber_has(void **state)
     assert_in_range(kit_clock_ns() - began_ns, 200 * NS_PER_MS, 5 * NS_PER_S);
 }
 
+struct count {
+    struct message message;
+    uint64_t turns;
+    sem_t done;
+};
+
+static void run_count(struct message *message)
+{
+    struct count *count = container_of(message, struct count, message);
+    count->turns = carriers[0].turns;
+    sem_post(&count->done);
+}
+
+/* The counter is the carrier's own, so it is read there: that costs the turn that runs the message. */
+static uint64_t count_turns(void)
+{
+    struct count count = {.message = {.run = run_count}};
+    sem_init(&count.done, 0, 0);
+    carrier_post(&carriers[0], &count.message);
+    assert_true(wait_in_time(&count.done));
+    sem_destroy(&count.done);
+    return count.turns;
+}
+
 static void test_an_idle_carrier_sleeps(void **state)
 {
     (void)state;
     start(1);
     pause_for(100000000);
-    uint64_t turns = __atomic_load_n(&carriers[0].turns, __ATOMIC_RELAXED);
+    uint64_t turns = count_turns();
     pause_for(300000000);
-    assert_in_range(__atomic_load_n(&carriers[0].turns, __ATOMIC_RELAXED) - turns, 0, 2);
+    assert_in_range(count_turns() - turns, 1, 3);
     stop(1);
 }
 
