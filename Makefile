@@ -31,9 +31,14 @@ say = $(if $(V),@:,@printf '  %-7s %s\n' $(1) $(2))
 empty :=
 comma := ,
 sanitizer_name := $(subst address,asan,$(subst undefined,ubsan,$(subst thread,tsan,$(subst $(comma),-,$(SANITIZE)))))
-variant := $(subst $(empty) $(empty),-,$(strip $(sanitizer_name) $(filter ucontext,$(SWITCH))))
+variant := $(subst $(empty) $(empty),-,$(strip $(sanitizer_name) $(filter ucontext,$(SWITCH)) $(FLAVOUR)))
 B := build$(addprefix /,$(variant))
 O := $(B)/obj
+
+# FLAVOUR names a directory of its own for any other flags; LAYERS='base fiber' makes the library of those alone
+# (tests/switch_matrix.sh wants both).
+FLAVOUR ?=
+LAYERS ?= base fiber ring io http app
 
 # The context switch: assembly where we have it for the compiler's target, swapcontext elsewhere and on request.
 processor := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null || uname -m)))
@@ -43,7 +48,7 @@ switch_source := src/fiber/switch_ucontext.c
 switch_define := -DSWITCH_UCONTEXT
 endif
 
-sources := $(filter-out src/fiber/switch_%,$(wildcard $(addprefix src/,$(addsuffix /*.c,base fiber ring io http app)))) \
+sources := $(filter-out src/fiber/switch_%,$(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))) \
 	$(wildcard $(switch_source))
 objects := $(patsubst src/%,$(O)/%.o,$(basename $(sources)))
 library := $(O)/libringspun.a
@@ -144,8 +149,9 @@ dependencies-test dependencies-check dependencies-bench: dependencies-%: | depen
 unit_sources := $(wildcard tests/unit/test_*.c)
 unit_scripted := $(if $(unit_sources),$(shell grep -l -F '/* links: scripted kernel */' $(unit_sources)))
 unit_kernel := $(wildcard tests/unit/kernel.c tests/unit/kernel_*.c)
-unit_support := $(filter-out $(unit_sources) $(unit_kernel),$(wildcard tests/unit/*.c))
-unit_object = $(patsubst tests/%.c,$(O)/tests/%.o,$(1))
+unit_support := $(if $(filter http,$(LAYERS)),$(filter-out $(unit_sources) $(unit_kernel),$(wildcard tests/unit/*.c)), \
+	tests/unit/fiber_kit.c) $(wildcard tests/unit/*.S)
+unit_object = $(patsubst tests/%,$(O)/tests/%.o,$(basename $(1)))
 unit_programs := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(unit_sources))
 TESTS ?= $(patsubst tests/unit/test_%.c,%,$(unit_sources))
 TEST_TIMEOUT ?= 120
@@ -154,6 +160,10 @@ unit_wrap := -Wl,--wrap=io_uring_submit_and_wait,--wrap=io_uring_submit_and_wait
 $(O)/tests/%.o: tests/%.c $(O)/flags | dependencies-test
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(compile) -Wno-frame-larger-than -Itests/unit -Ibench $(cmocka_cflags) -c $< -o $@
+
+$(O)/tests/%.o: tests/%.S $(O)/flags | dependencies-test
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D) && $(compile) -c $< -o $@
 
 $(B)/tests/unit/%: $(O)/tests/unit/%.o $(call unit_object,$(unit_support)) $(library)
 	$(call say,LINK,$@)

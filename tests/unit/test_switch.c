@@ -21,6 +21,7 @@
 
 #include "fiber/switch.h"
 #include "fiber_kit.h"
+#include "registers.h"
 
 #define STACK_BYTES ((size_t)65536)
 #define CONTEXTS 50
@@ -130,78 +131,6 @@ static void test_each_context_keeps_its_own_rounding(void **state)
 }
 
 /* ------------------------------------------------------------ registers */
-
-/*
- * registers_survive(from, to, seed) fills the preserved registers with seed + 1,
- * seed + 2 ..., calls switch_to(from, to) and returns the bits in which any of
- * them differs afterwards.
- */
-#if defined(__x86_64__)
-uint64_t registers_survive(struct switch_context *from, struct switch_context *to, uint64_t seed);
-__asm__(".text\n"
-        "registers_survive:\n"
-        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n"
-        "    pushq %r15\n    subq $8, %rsp\n"
-        "    movq %rdx, (%rsp)\n"
-        "    leaq 1(%rdx), %rbx\n    leaq 2(%rdx), %rbp\n    leaq 3(%rdx), %r12\n"
-        "    leaq 4(%rdx), %r13\n    leaq 5(%rdx), %r14\n    leaq 6(%rdx), %r15\n"
-        "    call switch_to\n"
-        "    movq (%rsp), %rdx\n"
-        "    leaq 1(%rdx), %rax\n    xorq %rbx, %rax\n"
-        "    leaq 2(%rdx), %rcx\n    xorq %rbp, %rcx\n    orq %rcx, %rax\n"
-        "    leaq 3(%rdx), %rcx\n    xorq %r12, %rcx\n    orq %rcx, %rax\n"
-        "    leaq 4(%rdx), %rcx\n    xorq %r13, %rcx\n    orq %rcx, %rax\n"
-        "    leaq 5(%rdx), %rcx\n    xorq %r14, %rcx\n    orq %rcx, %rax\n"
-        "    leaq 6(%rdx), %rcx\n    xorq %r15, %rcx\n    orq %rcx, %rax\n"
-        "    addq $8, %rsp\n"
-        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
-        "    ret\n");
-#elif defined(__aarch64__)
-#define FILL(n, x, d) "    add x9, x2, #" #n "\n    mov x" #x ", x9\n    fmov d" #d ", x9\n"
-#define CHECK(n, x, d)                                                                             \
-    "    add x9, x2, #" #n "\n    eor x10, x9, x" #x "\n    orr x0, x0, x10\n"                     \
-    "    fmov x10, d" #d "\n    eor x10, x10, x9\n    orr x0, x0, x10\n"
-uint64_t registers_survive(struct switch_context *from, struct switch_context *to, uint64_t seed);
-__asm__(
-    ".text\n"
-    "registers_survive:\n"
-    "    stp x29, x30, [sp, #-192]!\n"
-    "    stp x19, x20, [sp, #16]\n    stp x21, x22, [sp, #32]\n    stp x23, x24, [sp, #48]\n"
-    "    stp x25, x26, [sp, #64]\n    stp x27, x28, [sp, #80]\n"
-    "    stp d8, d9, [sp, #96]\n    stp d10, d11, [sp, #112]\n    stp d12, d13, [sp, #128]\n"
-    "    stp d14, d15, [sp, #144]\n    str x2, [sp, #160]\n" FILL(1, 19, 8) FILL(2, 20, 9) FILL(
-        3, 21, 10) FILL(4, 22, 11) FILL(5, 23, 12) FILL(6, 24, 13) FILL(7, 25, 14) FILL(8, 26, 15)
-        FILL(9, 27, 15) FILL(10, 28, 15) FILL(
-            11,
-            29,
-            15) "    bl switch_to\n"
-                "    ldr x2, [sp, #160]\n    mov x0, #0\n" CHECK(1, 19, 8) CHECK(2, 20, 9) CHECK(
-                    3, 21, 10) CHECK(4, 22, 11)
-                    CHECK(5, 23,
-                          12) CHECK(6, 24, 13)
-                        CHECK(
-                            7, 25,
-                            14) "    add x9, x2, #8\n    eor x10, x9, x26\n    orr x0, x0, x10\n"
-                                "    add x9, x2, #9\n    eor x10, x9, x27\n    orr x0, x0, x10\n"
-                                "    add x9, x2, #10\n    eor x10, x9, x28\n    orr x0, x0, "
-                                "x10\n" CHECK(
-                                    11, 29,
-                                    15) "    ldp d14, d15, [sp, #144]\n    ldp d12, d13, [sp, "
-                                        "#128]\n"
-                                        "    ldp d10, d11, [sp, #112]\n    ldp d8, d9, [sp, #96]\n"
-                                        "    ldp x27, x28, [sp, #80]\n    ldp x25, x26, [sp, "
-                                        "#64]\n    ldp x23, x24, [sp, #48]\n"
-                                        "    ldp x21, x22, [sp, #32]\n    ldp x19, x20, [sp, #16]\n"
-                                        "    ldp x29, x30, [sp], #192\n    ret\n");
-#else
-static uint64_t registers_survive(struct switch_context *from, struct switch_context *to,
-                                  uint64_t seed)
-{
-    (void)seed;
-    switch_to(from, to);
-    return 0;
-}
-#endif
 
 static uint64_t broken_bits;
 
