@@ -217,7 +217,7 @@ test-deploy: $(B)/ringspun $(B)/ringload | dependencies-test ## docker compose u
 DEPLOY_ARGS ?=
 DEPLOY_TIMEOUT ?= 1200
 
-.PHONY: check sanitized asan ubsan tsan valgrind fuzz
+.PHONY: check sanitized asan ubsan tsan valgrind switch-matrix fuzz
 check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swapcontext, some fuzzing
 	$(Q)$(MAKE) layers
 	$(Q)$(MAKE) tidy
@@ -249,6 +249,11 @@ tsan: ## the unit tests with ThreadSanitizer
 
 valgrind: | dependencies-check ## the unit tests under valgrind's memcheck
 	$(Q)$(MAKE) TEST_TIMEOUT=900 test_wrapper='valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full' test-unit
+
+switch-matrix: | dependencies-test dependencies-check ## the fiber layer by gcc and clang at -O0, -O2 and -O3 -flto (SWITCHES='swapcontext' for one kind)
+	$(Q)MAKE='$(MAKE)' tests/switch_matrix.sh $(SWITCHES)
+
+SWITCHES ?= assembly swapcontext aarch64
 
 # tests/fuzz/fuzz_X.c is one libFuzzer program. What it learns stays in build/fuzz/corpus; the seeds are committed, and
 # tests/fuzz/seeds.py writes them. An input that breaks a property is left in build/fuzz, and named.

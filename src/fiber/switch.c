@@ -185,7 +185,14 @@ void switch_forget(struct switch_context *context)
 const void *switch_stack_pointer(const struct switch_context *context)
 {
     must(context->entry == NULL && context->stack_pointer != NULL);
-#ifdef SWITCH_UCONTEXT
+#if defined(SWITCH_UCONTEXT) && defined(__x86_64__)
+    /* of whoever called libc's swapcontext, a sanitizer's own function perhaps */
+    const ucontext_t *saved = context->stack_pointer;
+    return (const void *)(uintptr_t)saved->uc_mcontext.gregs[REG_RSP];
+#elif defined(SWITCH_UCONTEXT) && defined(__aarch64__)
+    const ucontext_t *saved = context->stack_pointer;
+    return (const void *)(uintptr_t)saved->uc_mcontext.sp;
+#elif defined(SWITCH_UCONTEXT)
     /* what the frame of the ucontext_t may have below it, generously */
     return (const char *)context->stack_pointer - 256;
 #else
