@@ -217,12 +217,15 @@ test-deploy: $(B)/ringspun $(B)/ringload | dependencies-test ## docker compose u
 DEPLOY_ARGS ?=
 DEPLOY_TIMEOUT ?= 1200
 
-.PHONY: check sanitized asan ubsan tsan valgrind switch-matrix fuzz
+.PHONY: check sanitized asan ubsan tsan tsan-threads valgrind valgrind-part switch-matrix fuzz
 check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swapcontext, some fuzzing
 	$(Q)$(MAKE) layers
 	$(Q)$(MAKE) tidy
 	$(Q)$(MAKE) sanitized E2E_TESTS='$(CHECK_SANITIZED_E2E)'
+	$(Q)$(MAKE) tsan-threads
+	$(Q)$(MAKE) valgrind-part
 	$(Q)$(MAKE) SWITCH=ucontext all test-unit
+	$(Q)$(MAKE) switch-matrix SWITCHES=assembly
 	$(Q)$(MAKE) fuzz SECONDS=$(CHECK_FUZZ_SECONDS) FUZZ_ARGS=-seed=1
 	@echo "check: layers, tidy, sanitizers, swapcontext and fuzz are in order"
 
@@ -243,12 +246,33 @@ asan: ## the unit tests with AddressSanitizer (and the server: build/asan/ringsp
 ubsan: ## the unit tests with UndefinedBehaviorSanitizer
 	$(Q)UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) SANITIZE=undefined TEST_TIMEOUT=300 all test-unit
 
-# Without address randomisation: older ThreadSanitizers do not know the layouts that newer kernels choose.
-tsan: ## the unit tests with ThreadSanitizer
-	$(Q)$(MAKE) SANITIZE=thread TEST_TIMEOUT=600 test_wrapper='setarch -R' all test-unit
+# Without address randomisation: older ThreadSanitizers do not know the layouts that newer kernels choose. All the unit
+# tests, and what of the end-to-end tests brings carriers, pools and hand-overs together; check leaves out the unit
+# tests that have one thread. A report ends a program with a status that fails its test.
+tsan_e2e := sigterm_with_requests_on_either or under_load_truncates or dumps_all_fibers or spread_over_the_carriers or \
+	products_of_both or siblings_of_a_failed or resets_ends_all_calls or every_app_port or finishes_the_waits or \
+	shared_by_carriers or first_come or a_thread_of_its_own or resets_do_not or reset_do_not
+tsan_wrapper := TSAN_OPTIONS=atexit_sleep_ms=0 setarch -R
+threads_tests := carrier_threads client_pool conn_thread echo_wait pool resolve scope sleep stuck switch_values sync_threads
+
+tsan: ## the unit tests with ThreadSanitizer, and end-to-end tests of pools, hand-overs and drains
+	$(Q)$(MAKE) SANITIZE=thread TEST_TIMEOUT=600 test_wrapper='env $(tsan_wrapper)' all test-unit
+	$(Q)$(tsan_wrapper) $(MAKE) SANITIZE=thread SECCOMP= E2E_ARGS='-k "$(tsan_e2e)"' test-e2e
+
+tsan-threads:
+	$(Q)$(MAKE) tsan TESTS='$(threads_tests)'
+
+# --fair-sched: threads that spin would keep valgrind's one lock. What check runs are the parts that deal with bytes
+# from outside, with memory that the kernel fills, or with stacks.
+valgrind_tests := app_json arena carrier_threads client config conn fiber message op overflow parser_reply scope session \
+	slab switch switch_values sync sync_threads writer
 
 valgrind: | dependencies-check ## the unit tests under valgrind's memcheck
-	$(Q)$(MAKE) TEST_TIMEOUT=900 test_wrapper='valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full' test-unit
+	$(Q)$(MAKE) TEST_TIMEOUT=900 test-unit \
+		test_wrapper='valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full'
+
+valgrind-part:
+	$(Q)$(MAKE) valgrind TESTS='$(valgrind_tests)'
 
 switch-matrix: | dependencies-test dependencies-check ## the fiber layer by gcc and clang at -O0, -O2 and -O3 -flto (SWITCHES='swapcontext' for one kind)
 	$(Q)MAKE='$(MAKE)' tests/switch_matrix.sh $(SWITCHES)

@@ -52,7 +52,7 @@ both_compilers() { # both_compilers SUFFIX
     cell "gcc-O0$1" gcc -O0
     cell "gcc-O2$1" gcc -O2
     cell "gcc-O3-lto$1" gcc -O3 -flto
-    archiver=ar
+    archiver='ar'
     cell "clang-O0$1" clang -O0
     cell "clang-O2$1" clang -O2
     ldflags=-fuse-ld=lld # which reads bitcode from any archive

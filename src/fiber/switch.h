@@ -8,7 +8,9 @@
  * on aarch64), no signal mask. A context starts with the floating-point modes of
  * switch_adopt and keeps its own from then on. Building with SWITCH_UCONTEXT
  * (make SWITCH=ucontext, or any other processor) uses swapcontext(3) throughout.
- * Sanitizers and valgrind are told of each switch here and nowhere else.
+ * Sanitizers and valgrind are told of each switch here and nowhere else. A context
+ * never leaves its thread: the address of a thread-local, or of errno, that a compiler
+ * has kept from before a switch is right after it; the value is whoever's that ran last.
  */
 #ifndef FIBER_SWITCH_H
 #define FIBER_SWITCH_H

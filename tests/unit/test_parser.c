@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "fiber_kit.h"
 #include "parse_trace.h"
 #include "parser_cases.h"
 
@@ -374,7 +375,8 @@ static void test_mutations(void **state)
     setup.limits.body_bytes_max = 40;
     uint64_t seed = 20240607;
     size_t count = sizeof(valid_cases) / sizeof(valid_cases[0]);
-    for (size_t round = 0; round < 100000; round++) {
+    size_t rounds = kit_rounds(100000, 100000, 10000);
+    for (size_t round = 0; round < rounds; round++) {
         uint64_t round_seed = seed;
         const struct slice *from = &valid_cases[parse_random(&seed) % count].input;
         char text[1024];

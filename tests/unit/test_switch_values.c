@@ -85,10 +85,7 @@ static _Noreturn void end(int self)
 
 /* ------------------------------------------------------------ more values than registers */
 
-#define EACH(X)                                                                                    \
-    X(0)                                                                                           \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17)   \
-        X(18) X(19)
+#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define MAKE(i)                                                                                    \
     uint64_t whole_##i = seed * (2 * i + 1) + i;                                                   \
     double real_##i = (double)seed + (i) / 32.0;                                                   \
@@ -249,7 +246,8 @@ static void test_thread_locals_and_errno_stay_the_threads_across_a_switch(void *
 #if defined(__x86_64__)
 enum { UNITS = 2 };
 static const uint32_t defaults[UNITS] = {0x1f80, 0x37f};
-static const uint32_t bits[UNITS] = {0xffc0, 0xf3f}; /* MXCSR; x87 control word */
+static const uint32_t bits[UNITS] = {0xffc0, 0xf3f};     /* MXCSR; x87 control word */
+static const uint32_t rounding[UNITS] = {0x6000, 0xc00}; /* all that valgrind has of them */
 
 static void set_control(const uint32_t *control)
 {
@@ -268,6 +266,7 @@ static void get_control(uint32_t *control)
 enum { UNITS = 1 };
 static const uint32_t defaults[UNITS] = {0};
 static const uint32_t bits[UNITS] = {0x7c00000}; /* FPCR: rounding, flush to zero, NaN, half */
+static const uint32_t rounding[UNITS] = {0xc00000};
 
 static void set_control(const uint32_t *control)
 {
@@ -285,6 +284,7 @@ static void get_control(uint32_t *control)
 enum { UNITS = 1 };
 static const uint32_t defaults[UNITS];
 static const uint32_t bits[UNITS];
+static const uint32_t rounding[UNITS];
 static void set_control(const uint32_t *control)
 {
     (void)control;
@@ -319,7 +319,8 @@ static void test_each_control_bit_of_the_floating_point_units_is_kept(void **sta
     unsigned tried = 0;
     for (int unit = 0; unit < UNITS; unit++) {
         for (unsigned bit = 0; bit < 32; bit++) {
-            if ((bits[unit] >> bit & 1) == 0) {
+            const uint32_t *there = kit_on_valgrind() ? rounding : bits;
+            if ((there[unit] >> bit & 1) == 0) {
                 continue;
             }
             uint32_t got[UNITS];

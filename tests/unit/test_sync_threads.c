@@ -33,7 +33,7 @@
 #define FIBERS 8 /* a carrier */
 #define THREADS 4
 #define TASKS (CARRIERS * FIBERS + THREADS)
-#define TURNS kit_rounds(3000, 500, 200) /* a task */
+#define TURNS kit_rounds(3000, 500, 100) /* a task */
 #define PATIENCE_NS (60 * NS_PER_S)
 
 static struct carrier carriers[CARRIERS];
@@ -361,7 +361,7 @@ static void test_every_item_is_received_once(void **state)
 
 /* ------------------------------------------------------------ cancel */
 
-#define CANCELS kit_rounds(50000, 5000, 200) /* valgrind runs the two threads in turn */
+#define CANCELS kit_rounds(50000, 5000, 100) /* valgrind runs the two threads in turn */
 
 static atomic_uint begun, cancelled;
 
