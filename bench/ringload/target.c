@@ -108,7 +108,7 @@ static ptrdiff_t format_line(char *dst, size_t size, struct target *target,
 }
 
 static size_t format_fields(char *dst, size_t size, const struct target *target,
-                            const struct options *options, size_t body_length)
+                            const struct options *options)
 {
     int length = 0;
     if (!is_given(options, "Host")) {
@@ -160,9 +160,10 @@ int target_format(struct target *target, const struct options *options)
         free(bytes);
         return -EINVAL;
     }
+    target->body_length = (size_t)body_length;
     if (target->is_http) {
-        length += (ptrdiff_t)format_fields(bytes + length, capacity - (size_t)length, target,
-                                           options, (size_t)body_length);
+        length +=
+            (ptrdiff_t)format_fields(bytes + length, capacity - (size_t)length, target, options);
     }
     memmove(bytes + length, body, (size_t)body_length);
     for (size_t i = 0; i < of_body.count; i++) {

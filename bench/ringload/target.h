@@ -29,6 +29,7 @@ struct target {
     size_t address_count;
     bool is_loopback;     /* an address of 127.0.0.0/8: clients may choose one of their own too */
     struct slice request; /* what a user sends, owned by the target; empty: nothing */
+    size_t body_length;   /* of it */
     struct template template; /* what differs from request to request */
 };
 

@@ -137,24 +137,25 @@ static void change_free(struct change *change)
 }
 
 /* entry_prepare - the entry, and a value for each attribute in case none is there yet. Returns 0; -ENOMEM. */
-static int entry_prepare(struct directory *directory, struct change *change, struct slice key,
-                         struct slice json, const struct directory_attribute *attributes,
-                         size_t count)
+static int entry_prepare(struct directory *directory, struct change *change,
+                         const struct directory_write *write)
 {
-    size_t bytes =
-        sizeof(struct directory_entry) + count * sizeof(struct posting) + key.length + json.length;
+    size_t count = write->count;
+    size_t bytes = sizeof(struct directory_entry) + count * sizeof(struct posting) +
+                   write->key.length + write->json.length;
     struct directory_entry *entry = malloc(bytes);
     if (entry == NULL) {
         return -ENOMEM;
     }
     *entry = (struct directory_entry){
-        .hash = siphash(&directory->hash_key, key), .bytes = bytes, .posting_count = count};
+        .hash = siphash(&directory->hash_key, write->key), .bytes = bytes, .posting_count = count};
     char *at = (char *)&entry->postings[count];
-    entry->key = put_behind(&at, key);
-    entry->json = put_behind(&at, json);
+    entry->key = put_behind(&at, write->key);
+    entry->json = put_behind(&at, write->json);
     change->entry = entry;
     for (size_t i = 0; i < count; i++) {
-        change->values[i] = value_new(&attributes[i], hash_of_attribute(directory, &attributes[i]));
+        change->values[i] =
+            value_new(&write->attributes[i], hash_of_attribute(directory, &write->attributes[i]));
         if (change->values[i] == NULL) {
             return -ENOMEM;
         }
@@ -316,14 +317,13 @@ static void index_entry(struct directory *directory, struct change *change)
 
 /* ---------------------------------------------------------------- public */
 
-int directory_put(struct directory *directory, struct slice key, struct slice json,
-                  const struct directory_attribute *attributes, size_t count)
+int directory_put(struct directory *directory, const struct directory_write *write)
 {
-    must(key.length <= DIRECTORY_KEY_MAX && json.length <= DIRECTORY_ENTRY_MAX &&
-         count <= DIRECTORY_ATTRIBUTES_MAX);
+    must(write->key.length <= DIRECTORY_KEY_MAX && write->json.length <= DIRECTORY_ENTRY_MAX &&
+         write->count <= DIRECTORY_ATTRIBUTES_MAX);
     struct change change = {.entry = NULL};
     struct directory_entry *old = NULL;
-    int result = entry_prepare(directory, &change, key, json, attributes, count);
+    int result = entry_prepare(directory, &change, write);
     if (result < 0) {
         goto undo_entry;
     }
@@ -332,7 +332,7 @@ int directory_put(struct directory *directory, struct slice key, struct slice js
     if ((result = take(key_lock)) < 0) {
         goto undo_entry;
     }
-    struct directory_entry **place = entry_place(directory, hash, key);
+    struct directory_entry **place = entry_place(directory, hash, write->key);
     old = *place;
     if ((result = room_take(directory, &change, old)) < 0) {
         goto undo_key_lock;

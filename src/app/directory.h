@@ -67,18 +67,22 @@ struct directory_setup {
 int directory_init(struct directory *directory, const struct directory_setup *setup) WARN_UNUSED;
 void directory_fini(struct directory *directory);
 
+/* What directory_put copies. */
+struct directory_write {
+    struct slice key;
+    struct slice json;                            /* kept as it is */
+    const struct directory_attribute *attributes; /* no name twice */
+    size_t count;                                 /* at most DIRECTORY_ATTRIBUTES_MAX */
+};
+
 /*
  * directory_put - an entry under a key, in the place of the one that is there.
- *
- * @json        kept as it is
- * @attributes  at most DIRECTORY_ATTRIBUTES_MAX, no name twice; copied
  *
  * Returns  1 it is new; 0 it replaced one; -ENOSPC more entries or bytes than allowed;
  *          -ENOMEM; -ECANCELED. On an error all is as before
  * Parks    while another one has a lock; on a platform thread it blocks that thread
  */
-int directory_put(struct directory *directory, struct slice key, struct slice json,
-                  const struct directory_attribute *attributes, size_t count) WARN_UNUSED;
+int directory_put(struct directory *directory, const struct directory_write *write) WARN_UNUSED;
 
 /* directory_delete - Returns 0; -ENOENT; -ECANCELED. Parks as directory_put does. */
 int directory_delete(struct directory *directory, struct slice key) WARN_UNUSED;

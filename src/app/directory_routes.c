@@ -146,8 +146,11 @@ void directory_put_handle(struct http_exchange *exchange)
     if (!read_entry(exchange, &reading)) {
         return;
     }
-    int result = directory_put(directory_of(exchange), exchange->params[0], exchange->request->body,
-                               reading.attributes, reading.count);
+    struct directory_write write = {.key = exchange->params[0],
+                                    .json = exchange->request->body,
+                                    .attributes = reading.attributes,
+                                    .count = reading.count};
+    int result = directory_put(directory_of(exchange), &write);
     if (result < 0) {
         respond_failure(exchange, result);
         return;

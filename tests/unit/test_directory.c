@@ -27,6 +27,13 @@
 static struct directory directory;
 static uint64_t seed;
 
+static int put(struct slice key, struct slice json, const struct directory_attribute *attributes,
+               size_t count)
+{
+    struct directory_write write = {key, json, attributes, count};
+    return directory_put(&directory, &write);
+}
+
 /* What the model knows of a key: the number of each attribute's value, or -1. */
 struct model {
     bool there;
@@ -122,8 +129,7 @@ static void test_random_writes_are_what_a_naive_model_says(void **state)
             struct directory_attribute attributes[NAMES];
             bool was = models[k].there;
             size_t count = draw(&random, &models[k], attributes, json);
-            assert_int_equal(directory_put(&directory, key, slice_of(json), attributes, count),
-                             was ? 0 : 1);
+            assert_int_equal(put(key, slice_of(json), attributes, count), was ? 0 : 1);
         }
         if (round % 500 == 0) {
             check_against(models);
@@ -147,19 +153,18 @@ static void test_beyond_its_bounds_nothing_changes(void **state)
     struct arena arena;
     arena_init(&arena, NULL, 0, 1 << 20);
     open_directory(2, 2000);
-    assert_int_equal(directory_put(&directory, SLICE("1"), SLICE("{}"), &blue, 1), 1);
-    assert_int_equal(directory_put(&directory, SLICE("2"), SLICE("{}"), &blue, 1), 1);
+    assert_int_equal(put(SLICE("1"), SLICE("{}"), &blue, 1), 1);
+    assert_int_equal(put(SLICE("2"), SLICE("{}"), &blue, 1), 1);
     uint64_t bytes = directory.bytes;
-    assert_int_equal(directory_put(&directory, SLICE("3"), SLICE("{}"), &red, 1), -ENOSPC);
+    assert_int_equal(put(SLICE("3"), SLICE("{}"), &red, 1), -ENOSPC);
     assert_int_equal(directory.bytes, bytes);
     /* in the place of another one there is room */
-    assert_int_equal(directory_put(&directory, SLICE("1"), SLICE("{}"), &red, 1), 0);
+    assert_int_equal(put(SLICE("1"), SLICE("{}"), &red, 1), 0);
     char large[1990];
     memset(large, 'x', sizeof(large));
     bytes = directory.bytes;
-    assert_int_equal(directory_put(&directory, SLICE("1"),
-                                   (struct slice){.at = large, .length = sizeof(large)}, &blue, 1),
-                     -ENOSPC);
+    assert_int_equal(
+        put(SLICE("1"), (struct slice){.at = large, .length = sizeof(large)}, &blue, 1), -ENOSPC);
     assert_int_equal(directory.bytes, bytes);
     assert_int_equal(directory_find(&directory, &red, &arena, &found), 0);
     assert_int_equal(found.total, 1);
@@ -179,7 +184,7 @@ static void test_a_search_tells_at_most_a_thousand_keys_and_how_many_there_are(v
     arena_init(&arena, NULL, 0, 1 << 20);
     open_directory(5000, 4 << 20);
     for (unsigned k = 0; k < 1500; k++) {
-        assert_int_equal(directory_put(&directory, key_of(k, bytes), SLICE("{}"), &blue, 1), 1);
+        assert_int_equal(put(key_of(k, bytes), SLICE("{}"), &blue, 1), 1);
     }
     assert_int_equal(directory_find(&directory, &blue, &arena, &found), 0);
     assert_int_equal(found.total, 1500);
@@ -201,7 +206,7 @@ static void *run_writer(void *argument)
     for (unsigned round = 0; round < 3000; round++) {
         struct directory_attribute team = {names[0], values[kit_random(&random) % VALUES]};
         unsigned k = (unsigned)(kit_random(&random) % KEYS);
-        (void)!directory_put(&directory, key_of(k, bytes), SLICE("{}"), &team, 1);
+        (void)!put(key_of(k, bytes), SLICE("{}"), &team, 1);
     }
     return NULL;
 }
