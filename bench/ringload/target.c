@@ -127,8 +127,8 @@ static size_t format_fields(char *dst, size_t size, const struct target *target,
     }
     if (options->has_body && !is_given(options, "Content-Length") &&
         !is_given(options, "Transfer-Encoding")) {
-        length +=
-            snprintf(dst + length, size - (size_t)length, "Content-Length: %zu\r\n", body_length);
+        length += snprintf(dst + length, size - (size_t)length, "Content-Length: %zu\r\n",
+                           target->body_length);
     }
     for (size_t i = 0; i < options->header_count; i++) {
         length += snprintf(dst + length, size - (size_t)length, "%s\r\n", options->headers[i]);
