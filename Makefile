@@ -304,6 +304,26 @@ $(fuzz_targets:%=fuzz/%): fuzz/%: $(B)/fuzz/% | dependencies-check
 
 -include $(patsubst %.o,%.d,$(fuzz_targets:%=$(O)/tests/fuzz/fuzz_%.o) $(fuzz_support))
 
+# The simulation: tests/sim on the scripted kernel, and a copy of the library whose allocations are the simulation's.
+sim_objects := $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) \
+	$(call unit_object,$(filter-out tests/unit/kernel_app.c tests/unit/kernel_server.c,$(unit_kernel)) tests/unit/fiber_kit.c)
+SIM_SEEDS ?= 1000
+SEEDS ?= $(SIM_SEEDS)
+SIM_ARGS ?=
+
+.PHONY: sim
+sim: $(B)/sim ## whole lives of the server on a simulated kernel: make sim SEEDS=5000, SEED=42 for one (PROFILE=storm)
+	$(Q)$(B)/sim $(if $(SEED),--seed=$(SEED),--seeds=$(SEEDS)) $(if $(PROFILE),--profile=$(PROFILE)) $(SIM_ARGS)
+
+$(B)/sim: $(sim_objects) $(O)/sim/libringspun.a
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ $(deps_libs) $(LDLIBS) -o $@
+
+$(O)/sim/libringspun.a: $(library) tests/sim/redefine.syms
+	$(Q)mkdir -p $(@D) && objcopy --redefine-syms=tests/sim/redefine.syms $< $@
+
+-include $(sim_objects:.o=.d)
+
 # ---------------------------------------------------------------- the code's form
 
 c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] bench/*/*.[ch]))

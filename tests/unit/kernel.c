@@ -24,6 +24,7 @@ struct script {
 };
 
 struct kernel_knobs kernel_knobs;
+struct kernel_hooks kernel_hooks;
 
 static struct {
     uint64_t seed;
@@ -89,6 +90,12 @@ unsigned kernel_blocked_threads(void)
     return blocked;
 }
 
+void kernel_seed(uint64_t seed)
+{
+    world.seed = seed;
+    world.seeded = true;
+}
+
 void kernel_start(uint64_t round)
 {
     if (!world.seeded) {
@@ -141,6 +148,15 @@ bool kernel__chance(unsigned percent)
     return kernel_random(100) < percent;
 }
 
+bool kernel__fault(const char *what, unsigned percent)
+{
+    if (percent == 0 || !kernel__chance(percent)) {
+        return false;
+    }
+    kernel__note(what, 0, 0, 0);
+    return true;
+}
+
 uint64_t kernel_now_ns(void)
 {
     kernel__lock();
@@ -153,6 +169,7 @@ void kernel_pass(uint64_t ns)
 {
     kernel__lock();
     world.now_ns += ns;
+    kernel__note("pass", ns, 0, 0);
     kernel__wake(NULL);
     kernel__unlock();
 }
@@ -184,14 +201,21 @@ uint64_t kernel_count(enum kernel_call call)
     return count;
 }
 
-int kernel__script(enum kernel_call call, size_t *bytes)
+int kernel__script(enum kernel_call call, const struct kernel_request *request, size_t *bytes)
 {
     struct script *script = &world.scripts[call];
     uint64_t number = ++script->count;
     if (bytes != NULL) {
         *bytes = number == script->short_at ? script->short_bytes : SIZE_MAX;
     }
-    return number >= script->fail_from && number < script->fail_until ? script->error : 0;
+    if (number >= script->fail_from && number < script->fail_until) {
+        return script->error;
+    }
+    if (kernel_hooks.fault == NULL) {
+        return 0;
+    }
+    size_t ignored = SIZE_MAX;
+    return kernel_hooks.fault(call, request->file, request->sqe, bytes != NULL ? bytes : &ignored);
 }
 
 void kernel_violation(const char *format, ...)

@@ -46,6 +46,10 @@ struct kernel_knobs {
     unsigned descriptors;   /* 4096: how many numbers there are, the first three included */
     bool deaf_shutdown;     /* false: a shutdown of the reading side does not end a recv */
     size_t window;          /* 65536: bytes that a new connection's end takes unread */
+    unsigned stall_percent; /* 0: an enter leaves the queue as it is (-EAGAIN, -EBUSY) */
+    unsigned ghost_percent; /* 0: a final completion comes a second time, later */
+    unsigned slow_percent;  /* 0: what is ready is done after some time, at most slow_ns */
+    uint64_t slow_ns;
     /* before drive_start */
     bool recv_cap;       /* true: sqe->optlen caps a multishot recv */
     bool direct_slots;   /* true */
@@ -70,6 +74,9 @@ void kernel_start_uneven(uint64_t round);
  * asked until the next start.
  */
 void kernel_stop(void);
+
+/* kernel_seed - the seed of all worlds from now on, in place of SEED; nothing is printed. */
+void kernel_seed(uint64_t seed);
 
 /* kernel_random - below bound, from the seed. */
 uint64_t kernel_random(uint64_t bound);
@@ -103,6 +110,18 @@ void kernel_short(enum kernel_call call, unsigned nth, size_t bytes);
 
 /* kernel_count - how many calls there have been. */
 uint64_t kernel_count(enum kernel_call call);
+
+/* What the simulation (tests/sim) adds to the script; all may be NULL. */
+struct io_uring_sqe;
+struct kernel_hooks {
+    /* asked for each call that the script lets pass; returns 0 or -errno, and may shorten it */
+    int (*fault)(enum kernel_call call, struct kernel_file *file, const struct io_uring_sqe *sqe,
+                 size_t *bytes);
+    /* told what happens, in order; never an address. A name that begins with '!' is a fault */
+    void (*note)(const char *what, uint64_t a, uint64_t b, uint64_t c);
+};
+
+extern struct kernel_hooks kernel_hooks;
 
 /* kernel_violation - print it with the seed and abort. */
 _Noreturn void kernel_violation(const char *format, ...) PRINTF_LIKE(1, 2);
@@ -192,6 +211,15 @@ void drive_run(void);
 
 /* drive_pass - the same, while so much time passes. */
 void drive_pass(uint64_t ns);
+
+/*
+ * In steps: drive_turn - one turn of one carrier. drive_is_quiet - nothing can go on
+ * unless time passes or a peer does something. drive_next_ns - when time alone brings
+ * something; UINT64_MAX: never.
+ */
+void drive_turn(unsigned carrier);
+bool drive_is_quiet(void);
+uint64_t drive_next_ns(void);
 
 /* drive_until - turn until done(argument), while real threads run; for 10 real seconds at most. */
 void drive_until(bool (*done)(void *argument), void *argument);

@@ -98,6 +98,11 @@ static void turn(void *carrier)
     turns++;
 }
 
+void drive_turn(unsigned carrier)
+{
+    drive_call(carrier, turn, &carriers[carrier]);
+}
+
 void drive_start(unsigned count)
 {
     carrier_count = count;
@@ -130,7 +135,7 @@ static bool is_quiet(const struct carrier *carrier)
     return quiet;
 }
 
-static bool all_quiet(void)
+bool drive_is_quiet(void)
 {
     for (unsigned i = 0; i < carrier_count; i++) {
         if (!is_quiet(&carriers[i])) {
@@ -150,11 +155,10 @@ void drive_run(void)
         if (turns - began > TURNS_AT_MOST) {
             kernel_violation("the loop spins: %u turns without rest", TURNS_AT_MOST);
         }
-    } while (!all_quiet());
+    } while (!drive_is_quiet());
 }
 
-/* next_deadline_ns - the earliest that a carrier waits for. */
-static uint64_t next_deadline_ns(void)
+uint64_t drive_next_ns(void)
 {
     uint64_t next_ns = UINT64_MAX;
     kernel__lock();
@@ -162,6 +166,8 @@ static uint64_t next_deadline_ns(void)
         if (ring->wait_until_ns != 0 && ring->wait_until_ns < next_ns) {
             next_ns = ring->wait_until_ns;
         }
+        uint64_t op_ns = kernel__next_op_ns(ring);
+        next_ns = op_ns < next_ns ? op_ns : next_ns;
     }
     kernel__unlock();
     return next_ns;
@@ -176,7 +182,7 @@ void drive_pass(uint64_t ns)
         if (now_ns >= end_ns) {
             return;
         }
-        uint64_t next_ns = next_deadline_ns();
+        uint64_t next_ns = drive_next_ns();
         kernel_pass((next_ns < end_ns ? next_ns : end_ns) - now_ns);
     }
 }
@@ -222,9 +228,11 @@ static void settle(void *argument)
             ops_dispatch(&carrier->ops, &event);
         }
     }
-    if (carrier->ops.live != 0 || carrier->ops.stale != 0) {
+    uint64_t told_twice = kernel__ring_told_twice(&carrier->ring);
+    if (carrier->ops.live != 0 || carrier->ops.stale != told_twice) {
         kernel_violation("%s ends with %u ops in flight, %llu completions were for nobody",
-                         carrier->name, carrier->ops.live, (unsigned long long)carrier->ops.stale);
+                         carrier->name, carrier->ops.live,
+                         (unsigned long long)(carrier->ops.stale - told_twice));
     }
     if (carrier->sched.live_count != 0 || carrier->sched.stacks.live != 0) {
         kernel_violation("%s ends with %zu fibers and %zu stacks", carrier->name,

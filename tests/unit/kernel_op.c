@@ -56,9 +56,42 @@ bool kernel__op_is_ready(const struct kernel_ring *ring, const struct kernel_op 
     }
 }
 
+static bool waits_slowly(const struct kernel_op *op)
+{
+    return kernel_knobs.slow_percent > 0 && op->not_before_ns > kernel_now_ns();
+}
+
 bool kernel__op_can_run(const struct kernel_ring *ring, const struct kernel_op *op)
 {
-    return op->cancelled || op->forced_error != 0 || kernel__op_is_ready(ring, op);
+    return !waits_slowly(op) &&
+           (op->cancelled || op->forced_error != 0 || kernel__op_is_ready(ring, op));
+}
+
+/* is_slow - what can run is drawn to be slow, once. */
+static bool is_slow(struct kernel_op *op)
+{
+    if (kernel_knobs.slow_percent == 0 || op->slowness_drawn ||
+        op->sqe.opcode == IORING_OP_ACCEPT) { /* of which the first attempt counts */
+        return false;
+    }
+    op->slowness_drawn = true;
+    if (!kernel__fault("!slow", kernel_knobs.slow_percent)) {
+        return false;
+    }
+    op->not_before_ns = kernel_now_ns() + 1 + kernel_random(kernel_knobs.slow_ns);
+    return true;
+}
+
+uint64_t kernel__next_op_ns(const struct kernel_ring *ring)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < ring->op_count; i++) {
+        const struct kernel_op *op = ring->ops[i];
+        if (waits_slowly(op) && op->not_before_ns < next_ns) {
+            next_ns = op->not_before_ns;
+        }
+    }
+    return next_ns;
 }
 
 static bool finish(struct kernel_ring *ring, const struct kernel_op *op, int result)
@@ -92,7 +125,7 @@ static bool recv_piece(struct kernel_ring *ring, struct kernel_op *op)
     }
     if (op->forced_short < capacity) {
         capacity = op->forced_short;
-    } else if (file->rx_length > 1 && kernel__chance(kernel_knobs.chop_percent)) {
+    } else if (file->rx_length > 1 && kernel__fault("!short recv", kernel_knobs.chop_percent)) {
         size_t most = file->rx_length < capacity ? file->rx_length : capacity;
         capacity = 1 + kernel_random(most);
     }
@@ -116,7 +149,7 @@ static bool recv_piece(struct kernel_ring *ring, struct kernel_op *op)
         op->cap_left -= (size_t)got < op->cap_left ? (size_t)got : op->cap_left;
     }
     bool more = multishot && op->cap_left > 0 && ring->cq_count < kernel_knobs.cq_entries &&
-                !kernel__chance(kernel_knobs.break_percent);
+                !kernel__fault("!multishot ends", kernel_knobs.break_percent);
     kernel__complete(ring, op->sqe.user_data, (int)got, flags | (more ? IORING_CQE_F_MORE : 0));
     return !more;
 }
@@ -144,7 +177,7 @@ static bool run_send(struct kernel_ring *ring, struct kernel_op *op)
 
     if (is_short) {
         length = op->forced_short;
-    } else if (length > 1 && kernel__chance(kernel_knobs.chop_percent)) {
+    } else if (length > 1 && kernel__fault("!send in pieces", kernel_knobs.chop_percent)) {
         length = 1 + kernel_random(length); /* the rest at a later enter */
     }
     ssize_t sent = kernel__send(op->file, src + op->done, length);
@@ -180,12 +213,13 @@ static bool run_connect(struct kernel_ring *ring, struct kernel_op *op)
 static bool run_poll(struct kernel_ring *ring, struct kernel_op *op)
 {
     unsigned ready = poll_result(op);
-    bool more = kernel__is_multishot(op) && !kernel__chance(kernel_knobs.break_percent);
     op->first = false;
     op->seen_wakes = op->file->wakes;
     if (ready == 0) {
         return false;
     }
+    bool more =
+        kernel__is_multishot(op) && !kernel__fault("!multishot ends", kernel_knobs.break_percent);
     kernel__complete(ring, op->sqe.user_data, (int)ready, more ? IORING_CQE_F_MORE : 0);
     return !more;
 }
@@ -292,8 +326,8 @@ void kernel__run_ops(struct kernel_ring *ring)
         turn[j] = ring->ops[i];
     }
     for (size_t i = 0; i < count; i++) {
-        if (kernel__op_can_run(ring, turn[i]) && !kernel__chance(kernel_knobs.late_percent) &&
-            kernel__op_run(ring, turn[i])) {
+        if (kernel__op_can_run(ring, turn[i]) && !is_slow(turn[i]) &&
+            !kernel__fault("!late", kernel_knobs.late_percent) && kernel__op_run(ring, turn[i])) {
             kernel__op_forget(ring, turn[i]);
         }
     }

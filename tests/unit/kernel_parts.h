@@ -45,6 +45,9 @@ struct kernel_file {
     bool linger_reset;
     bool probed;
     int error; /* pending, -errno */
+    /* the simulation's */
+    unsigned mark; /* whose it is */
+    bool hurt;     /* a fault was made on it, or on its other end */
 };
 
 struct kernel_op {
@@ -55,9 +58,11 @@ struct kernel_op {
     size_t cap_left; /* of a capped multishot recv */
     bool first;      /* it has not been tried yet */
     bool cancelled;
-    bool races;          /* what was ready when it was cancelled is done all the same */
-    int forced_error;    /* by kernel_fail */
-    size_t forced_short; /* by kernel_short; SIZE_MAX none */
+    bool races; /* what was ready when it was cancelled is done all the same */
+    bool slowness_drawn;
+    uint64_t not_before_ns; /* it is slow: see slow_percent */
+    int forced_error;       /* by kernel_fail */
+    size_t forced_short;    /* by kernel_short; SIZE_MAX none */
 };
 
 struct kernel_ring {
@@ -67,6 +72,10 @@ struct kernel_ring {
     unsigned sq_entries, sq_count;
     struct ring_event *cq; /* completions not reaped yet, oldest first */
     size_t cq_count, cq_capacity;
+    size_t cq_visible;         /* of them; the others overflow, and come in at the next enter */
+    struct ring_event *ghosts; /* completions to be told once more */
+    size_t ghost_count;
+    uint64_t ghosts_told;
     struct kernel_op **ops;
     size_t op_count, op_capacity;
     struct kernel_file *slots[RING_DIRECT_SLOTS];
@@ -95,8 +104,22 @@ void kernel__wait_a_while(void);
 /* kernel__chance - true so many times out of a hundred. */
 bool kernel__chance(unsigned percent);
 
+/* kernel__fault - the same for a fault: one that comes true is noted. */
+bool kernel__fault(const char *what, unsigned percent);
+
+static inline void kernel__note(const char *what, uint64_t a, uint64_t b, uint64_t c)
+{
+    if (kernel_hooks.note != NULL) {
+        kernel_hooks.note(what, a, b, c);
+    }
+}
+
 /* kernel__script - count a call; its forced error, or 0, and how short it is forced to be. */
-int kernel__script(enum kernel_call call, size_t *bytes);
+struct kernel_request {
+    struct kernel_file *file;       /* NULL: on none */
+    const struct io_uring_sqe *sqe; /* NULL: not by the ring */
+};
+int kernel__script(enum kernel_call call, const struct kernel_request *request, size_t *bytes);
 
 /* files */
 struct kernel_file *kernel__file_new(enum kernel_kind kind);
@@ -112,6 +135,7 @@ ssize_t kernel__recv(struct kernel_file *file, void *dst, size_t capacity, bool 
 ssize_t kernel__send(struct kernel_file *file, const void *src, size_t length);
 void kernel__shutdown(struct kernel_file *file, int how);
 void kernel__release(struct kernel_file *file); /* the last holder lets go */
+void kernel__sever(struct kernel_file *file);   /* both ends are told of a reset */
 int kernel__connect(struct kernel_file *file,
                     const struct sys_address *address); /* -EINPROGRESS: it hangs */
 struct kernel_file *kernel__accept(struct kernel_file *listener);
@@ -120,8 +144,10 @@ struct kernel_file *kernel__accept(struct kernel_file *listener);
 struct kernel_ring *kernel__ring(const struct ring *ring);
 struct kernel_ring *kernel__rings(void);
 bool kernel__ring_is_quiet(const struct ring *ring);
+uint64_t kernel__ring_told_twice(const struct ring *ring); /* completions, see ghost_percent */
 bool kernel__is_multishot(const struct kernel_op *op);
 bool kernel__op_is_ready(const struct kernel_ring *ring, const struct kernel_op *op);
+uint64_t kernel__next_op_ns(const struct kernel_ring *ring); /* when a slow one goes on */
 bool kernel__op_can_run(const struct kernel_ring *ring, const struct kernel_op *op);
 bool kernel__op_run(struct kernel_ring *ring,
                     struct kernel_op *op); /* true: it had its final completion */

@@ -58,7 +58,7 @@ int ring_init(struct ring *ring, const struct ring_setup *setup)
 {
     (void)setup;
     kernel__lock();
-    int result = kernel__script(KERNEL_RING_INIT, NULL);
+    int result = kernel__script(KERNEL_RING_INIT, &(struct kernel_request){.file = NULL}, NULL);
     if (result < 0) {
         kernel__unlock();
         return result;
@@ -113,6 +113,7 @@ void ring_fini(struct ring *ring)
     }
     free(mine->sqes);
     free(mine->cq);
+    free(mine->ghosts);
     free(mine->ops);
     free(mine->buffers);
     free(mine->buffer_is_ours);
@@ -143,13 +144,49 @@ struct io_uring_sqe *ring_sqe(struct ring *ring)
     return sqe;
 }
 
+static void put_completion(struct kernel_ring *mine, struct ring_event event)
+{
+    if (mine->cq_count == mine->cq_capacity) {
+        mine->cq_capacity = mine->cq_capacity * 2 + 64;
+        mine->cq = realloc(mine->cq, mine->cq_capacity * sizeof(*mine->cq));
+        if (mine->cq == NULL) {
+            abort();
+        }
+    }
+    if (mine->cq_visible == mine->cq_count && mine->cq_count < kernel_knobs.cq_entries) {
+        mine->cq_visible++;
+    } else {
+        kernel__note("!overflow", 0, 0, 0);
+    }
+    mine->cq[mine->cq_count++] = event;
+    kernel__note("complete", event.user_data, (uint64_t)(int64_t)event.result, event.flags);
+}
+
+/* tell_ghosts - completions that were told already; op.c is to know that they are nobody's. */
+static void tell_ghosts(struct kernel_ring *mine)
+{
+    for (size_t i = mine->ghost_count; i-- > 0;) {
+        if (kernel__fault("!completion twice", 30)) {
+            struct ring_event ghost = mine->ghosts[i];
+            mine->ghosts[i] = mine->ghosts[--mine->ghost_count];
+            mine->ghosts_told++;
+            put_completion(mine, ghost);
+        }
+    }
+}
+
 void ring_enter(struct ring *ring, uint64_t wait_ns)
 {
     kernel__lock();
     struct kernel_ring *mine = kernel__ring(ring);
     ring->enters++;
-    submit_all(mine);
+    if (mine->sq_count == 0 || !kernel__fault("!stalled enter", kernel_knobs.stall_percent)) {
+        submit_all(mine);
+    }
     kernel__run_ops(mine);
+    tell_ghosts(mine);
+    mine->cq_visible =
+        mine->cq_count < kernel_knobs.cq_entries ? mine->cq_count : kernel_knobs.cq_entries;
     mine->brought = mine->cq_count > 0;
     /* It never waits: drive_pass lets the time go by until then. */
     uint64_t now_ns = kernel_now_ns();
@@ -161,29 +198,42 @@ void ring_enter(struct ring *ring, uint64_t wait_ns)
 
 void kernel__complete(struct kernel_ring *mine, uint64_t user_data, int result, unsigned flags)
 {
-    if (mine->cq_count == mine->cq_capacity) {
-        mine->cq_capacity = mine->cq_capacity * 2 + 64;
-        mine->cq = realloc(mine->cq, mine->cq_capacity * sizeof(*mine->cq));
-        if (mine->cq == NULL) {
-            abort();
-        }
+    struct ring_event event = {.user_data = user_data, .result = result, .flags = flags};
+    put_completion(mine, event);
+    if (user_data == 0 || (flags & IORING_CQE_F_MORE) != 0 || kernel_knobs.ghost_percent == 0 ||
+        !kernel__chance(kernel_knobs.ghost_percent)) {
+        return;
     }
-    mine->cq[mine->cq_count++] =
-        (struct ring_event){.user_data = user_data, .result = result, .flags = flags};
+    mine->ghosts = realloc(mine->ghosts, (mine->ghost_count + 1) * sizeof(*mine->ghosts));
+    if (mine->ghosts == NULL) {
+        abort();
+    }
+    event.flags = 0; /* the buffer is the program's by now */
+    mine->ghosts[mine->ghost_count++] = event;
 }
 
 size_t ring_reap(struct ring *ring, struct ring_event *dst, size_t capacity)
 {
     kernel__lock();
     struct kernel_ring *mine = kernel__ring(ring);
-    size_t count = mine->cq_count < capacity ? mine->cq_count : capacity;
+    size_t count = mine->cq_visible < capacity ? mine->cq_visible : capacity;
     if (count > 0) {
+        mine->cq_visible -= count;
         memcpy(dst, mine->cq, count * sizeof(*dst));
         mine->cq_count -= count;
         memmove(mine->cq, mine->cq + count, mine->cq_count * sizeof(*dst));
     }
     kernel__unlock();
     return count;
+}
+
+uint64_t kernel__ring_told_twice(const struct ring *ring)
+{
+    const struct kernel_ring *mine = rings;
+    while (mine != NULL && mine->ring != ring) {
+        mine = mine->next;
+    }
+    return mine != NULL ? mine->ghosts_told : 0;
 }
 
 bool kernel__ring_is_quiet(const struct ring *ring)

@@ -60,6 +60,14 @@ static void reset_arrives(struct kernel_file *file)
     kernel__wake(file);
 }
 
+void kernel__sever(struct kernel_file *file)
+{
+    if (file->connected) {
+        reset_arrives(file->other);
+        reset_arrives(file);
+    }
+}
+
 static int take_error(struct kernel_file *file)
 {
     int error = file->error;

@@ -10,7 +10,7 @@
 
 static void cancel(struct kernel_ring *ring, const struct io_uring_sqe *sqe)
 {
-    int result = kernel__script(KERNEL_CANCEL, NULL);
+    int result = kernel__script(KERNEL_CANCEL, &(struct kernel_request){.sqe = sqe}, NULL);
     struct kernel_op *target = NULL;
     for (size_t i = 0; result == 0 && i < ring->op_count; i++) {
         if (ring->ops[i]->sqe.user_data == sqe->addr) {
@@ -23,8 +23,8 @@ static void cancel(struct kernel_ring *ring, const struct io_uring_sqe *sqe)
         result = -EALREADY;
     } else {
         target->cancelled = true;
-        target->races =
-            kernel__op_is_ready(ring, target) && kernel__chance(kernel_knobs.race_percent);
+        target->races = kernel__op_is_ready(ring, target) &&
+                        kernel__fault("!done although cancelled", kernel_knobs.race_percent);
         /* What its own result says nothing about: the target has a completion of its own. */
         result = target->races && !kernel__is_multishot(target) ? -EALREADY : 0;
     }
@@ -101,6 +101,7 @@ static struct kernel_file *file_of(const struct kernel_ring *ring, const struct 
 
 void kernel__submit(struct kernel_ring *ring, const struct io_uring_sqe *sqe)
 {
+    kernel__note("submit", sqe->opcode, (uint64_t)(int64_t)sqe->fd, sqe->user_data);
     if (sqe->opcode == IORING_OP_ASYNC_CANCEL) {
         cancel(ring, sqe);
         return;
@@ -117,7 +118,8 @@ void kernel__submit(struct kernel_ring *ring, const struct io_uring_sqe *sqe)
     op->forced_short = SIZE_MAX;
     enum kernel_call call = call_of(sqe);
     if (call != KERNEL_CALLS) {
-        op->forced_error = kernel__script(call, &op->forced_short);
+        struct kernel_request request = {.file = op->file, .sqe = sqe};
+        op->forced_error = kernel__script(call, &request, &op->forced_short);
     }
     if (ring->op_count == ring->op_capacity) {
         ring->op_capacity = ring->op_capacity * 2 + 64;
@@ -129,7 +131,9 @@ void kernel__submit(struct kernel_ring *ring, const struct io_uring_sqe *sqe)
     ring->ops[ring->op_count++] = op;
     op->file->ops++;
     /* An accept is always tried when it is submitted: a cancel right behind it does not beat it. */
-    bool late = sqe->opcode != IORING_OP_ACCEPT && kernel__chance(kernel_knobs.late_percent);
+    bool late =
+        sqe->opcode != IORING_OP_ACCEPT &&
+        (kernel_knobs.slow_percent > 0 || kernel__fault("!late", kernel_knobs.late_percent));
     if (!late && kernel__op_run(ring, op)) {
         kernel__op_forget(ring, op);
     }

@@ -72,7 +72,7 @@ int sys_accept(int listener)
 {
     kernel__lock();
     struct kernel_file *file = kernel__file_at(listener);
-    int result = kernel__script(KERNEL_SYS_ACCEPT, NULL);
+    int result = kernel__script(KERNEL_SYS_ACCEPT, &(struct kernel_request){.file = file}, NULL);
     if (result == 0 && !kernel__descriptor_free()) {
         result = -EMFILE; /* the number is taken before the queue is looked at */
     }
@@ -80,6 +80,7 @@ int sys_accept(int listener)
         struct kernel_file *accepted = kernel__accept(file);
         result = accepted != NULL ? kernel__install(accepted) : -EAGAIN;
     }
+    kernel__note("accept", (uint64_t)listener, (uint64_t)(int64_t)result, 0);
     kernel__unlock();
     return result;
 }
@@ -88,7 +89,7 @@ int sys_socket(const struct sys_address *address, bool nonblocking)
 {
     (void)address;
     kernel__lock();
-    int result = kernel__script(KERNEL_SYS_SOCKET, NULL);
+    int result = kernel__script(KERNEL_SYS_SOCKET, &(struct kernel_request){.file = NULL}, NULL);
     if (result == 0) {
         result = -EMFILE;
         if (kernel__descriptor_free()) {
@@ -105,7 +106,7 @@ int sys_connect(int fd, const struct sys_address *address)
 {
     kernel__lock();
     struct kernel_file *file = kernel__file_at(fd);
-    int result = kernel__script(KERNEL_CONNECT, NULL);
+    int result = kernel__script(KERNEL_CONNECT, &(struct kernel_request){.file = file}, NULL);
     if (result == 0) {
         result = kernel__connect(file, address);
     }
@@ -151,7 +152,8 @@ ssize_t sys_send(int fd, const void *src, size_t length)
     size_t at_most;
     kernel__lock();
     struct kernel_file *file = kernel__file_at(fd);
-    ssize_t sent = kernel__script(KERNEL_SYS_SEND, &at_most);
+    ssize_t sent =
+        kernel__script(KERNEL_SYS_SEND, &(struct kernel_request){.file = file}, &at_most);
     if (sent == 0) {
         sent = kernel__send(file, src, length < at_most ? length : at_most);
     }
@@ -269,6 +271,7 @@ int sys_wait(int first, int second, uint64_t deadline_ns)
 void sys_shutdown(int fd, int how)
 {
     kernel__lock();
+    kernel__note("shutdown", (uint64_t)fd, (uint64_t)how, 0);
     kernel__shutdown(kernel__file_at(fd), how);
     kernel__unlock();
 }
@@ -292,6 +295,7 @@ void sys_keepalive(int fd, int idle_s, int interval_s)
 void sys_close(int fd)
 {
     kernel__lock();
+    kernel__note("close", (uint64_t)fd, 0, 0);
     kernel__descriptor_close(fd);
     kernel__unlock();
 }
@@ -299,7 +303,7 @@ void sys_close(int fd)
 int sys_eventfd(void)
 {
     kernel__lock();
-    int result = kernel__script(KERNEL_SYS_EVENTFD, NULL);
+    int result = kernel__script(KERNEL_SYS_EVENTFD, &(struct kernel_request){.file = NULL}, NULL);
     if (result == 0) {
         result =
             kernel__descriptor_free() ? kernel__install(kernel__file_new(KERNEL_EVENTFD)) : -EMFILE;

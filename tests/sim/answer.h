@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer.h - what answer.c, which reads an answer, and judge.c, which knows whether it
+ * is a right one, share.
+ */
+#ifndef SIM_ANSWER_H
+#define SIM_ANSWER_H
+
+#include "client.h"
+
+struct answer {
+    int status;
+    const char *head;
+    size_t head_length;
+    const char *body;
+    size_t body_length; /* of what was sent; length says how many there would be */
+    size_t length;
+    bool closes, keeps;
+    char reason[48], date[48], type[48], allow[64], retry[8];
+};
+
+/* answer_judge - status, type and body are those of the right answer, or have an excuse. */
+void answer_judge(struct client *client, const struct request *request,
+                  const struct answer *answer);
+
+#endif
