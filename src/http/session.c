@@ -302,21 +302,31 @@ static enum read_result read_body(struct work *work, const struct route *route, 
     return read_on(work);
 }
 
+/* How a connection is left: what still comes behind the last answer would make the close a reset. */
+enum leave {
+    LEAVE_AT_ONCE,
+    LEAVE_LOOKING, /* behind an answer: linger if something has come by then */
+    LEAVE_LINGERING
+};
+
 /*
  * refuse_for_room - there is no memory for a request or its response: say what a full
- * server says, out of the fiber's own stack. Returns whether it left.
+ * server says, out of the fiber's own stack. Linger if it left.
  */
-static __attribute__((noinline)) bool refuse_for_room(struct work *work)
+static __attribute__((noinline)) enum leave refuse_for_room(struct work *work)
 {
     char response[LISTENER_REFUSAL_BYTES];
     size_t length = service_refusal(response, sizeof(response));
-    return flush(work) == 0 && settle(work) == 0 &&
-           conn_write(&work->session->conn, (struct slice){.at = response, .length = length},
-                      write_deadline_ns(work)) == 0;
+    if (flush(work) < 0 || settle(work) < 0 ||
+        conn_write(&work->session->conn, (struct slice){.at = response, .length = length},
+                   write_deadline_ns(work)) < 0) {
+        return LEAVE_AT_ONCE;
+    }
+    return LEAVE_LINGERING;
 }
 
 /* exchange_one - one request and its response. Returns true when the connection persists. */
-static bool exchange_one(struct work *work, bool *linger)
+static bool exchange_one(struct work *work, enum leave *leave)
 {
     struct service *service = work->session->service;
     struct http_response response = {0};
@@ -342,7 +352,7 @@ static bool exchange_one(struct work *work, bool *linger)
         return false;
     }
     if (read == READ_NO_ROOM) {
-        *linger = refuse_for_room(work);
+        *leave = refuse_for_room(work);
         return false;
     }
     if (read == READ_REFUSED) {
@@ -365,11 +375,13 @@ static bool exchange_one(struct work *work, bool *linger)
     int result = respond(work, &response, &framing);
     log_request(work, &response, &framing);
     if (result < 0) {
-        *linger = result == -ENOMEM && refuse_for_room(work);
+        *leave = result == -ENOMEM ? refuse_for_room(work) : LEAVE_AT_ONCE;
         return false;
     }
     if (!framing.keep_alive) {
-        *linger = flush(work) == 0 && (in_doubt || conn_has_unread(&work->session->conn));
+        if (flush(work) == 0) {
+            *leave = in_doubt ? LEAVE_LINGERING : LEAVE_LOOKING;
+        }
         return false;
     }
     parser_next(&work->parser);
@@ -398,18 +410,18 @@ void session__run(void *argument)
     struct session *session = argument;
     const struct service_setup *setup = &session->service->setup;
     struct work work;
-    bool linger = false;
+    enum leave leave = LEAVE_AT_ONCE;
 
     session__work_init(&work, session);
     work.opened_ns = fiber_current()->sched->now_ns;
     parser_init_requests(&work.parser, &setup->limits, &work.arena);
-    while (exchange_one(&work, &linger)) {
+    while (exchange_one(&work, &leave)) {
     }
     (void)settle(&work); /* a client that finished sending still gets what is on its way */
     arena_reset(&work.arena);
     work.out_length = 0;
     session__rest(&work);
-    if (linger) {
+    if (leave == LEAVE_LINGERING || (leave == LEAVE_LOOKING && conn_has_more(&session->conn))) {
         conn_linger(&session->conn, LINGER_BYTES, fiber_current()->sched->now_ns + LINGER_NS);
     }
     session_end(session);

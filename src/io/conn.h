@@ -167,6 +167,12 @@ void conn_interrupt(struct conn *conn);
 /* conn_is_dead - an idle connection that the peer ended or that has unexpected bytes, as far as is known. Does not park. */
 bool conn_is_dead(const struct conn *conn);
 
+/*
+ * conn_has_more - bytes are held, or wait in the socket: conn_close would be a reset. At most
+ * one system call, none while a recv is armed, which takes them before the close. Does not park.
+ */
+bool conn_has_more(const struct conn *conn);
+
 /* conn_has_pending - bytes, a FIN or an error wait in the socket: one system call. Does not park. */
 bool conn_has_pending(const struct conn *conn);
 

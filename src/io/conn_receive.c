@@ -303,3 +303,8 @@ bool conn_has_unread(const struct conn *conn)
 {
     return conn->held_count > 0;
 }
+
+bool conn_has_more(const struct conn *conn)
+{
+    return conn_has_unread(conn) || (conn->recv_op == NULL && conn_has_pending(conn));
+}

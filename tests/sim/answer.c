@@ -20,8 +20,9 @@ static void fail_answer(const struct client *client, const char *why, const stru
 {
     const struct request *request =
         client->answered < client->count ? &client->requests[client->answered] : NULL;
-    sim_fail("%s: request %u (%s, %d), came after %" PRId64 " us: \"%.*s\"", why, client->answered,
-             request != NULL ? request->path : "none", request != NULL ? request->status : 0,
+    sim_fail("%s: client %u, request %u (%s, %d), came after %" PRId64 " us: \"%.*s\"", why,
+             client->number, client->answered, request != NULL ? request->path : "none",
+             request != NULL ? request->status : 0,
              request != NULL ? (int64_t)(kernel_now_ns() - request->sent_ns) / 1000 : 0,
              (int)(answer->head_length + answer->body_length), answer->head);
 }
@@ -121,7 +122,8 @@ static void check_persistence(struct client *client, const struct request *reque
     if (!answer->closes && request->http_1_0 && !answer->keeps) {
         fail_answer(client, "a 1.0 client is not told that it may go on", answer);
     }
-    if (answer->closes && !request->ends && !drains && answer->status != 408 && !client->refused) {
+    bool broken_off = answer->status == 408 || client_is_at_torso(client);
+    if (answer->closes && !request->ends && !drains && !broken_off && !client->refused) {
         fail_answer(client, "closed for no reason", answer);
     }
     client->told_close = answer->closes;
@@ -149,9 +151,8 @@ static void check_time(struct client *client, const struct request *request,
         (asked_ns == 0 || now_ns < asked_ns + request->delay_ns)) {
         fail_answer(client, "too early", answer);
     }
-    if (answer->status == 408 &&
-        now_ns <
-            (client->answered == 0 ? client->come_ns : client->last_answer_ns) + 20 * NS_PER_S) {
+    uint64_t begun_ns = client->answered == 0 ? client->come_ns : client->last_answer_ns;
+    if (answer->status == 408 && now_ns + SLACK_NS < begun_ns + 20 * NS_PER_S) {
         fail_answer(client, "out of patience too early", answer);
     }
     if (answer->status == 504 && request->status != 504 && sim_world.upstream_faults == 0 &&
@@ -164,7 +165,7 @@ static void check_time(struct client *client, const struct request *request,
 static void answer_end(struct client *client, const struct answer *answer)
 {
     size_t used = answer->head_length + answer->body_length;
-    sim_note("answered", client->answered, (uint64_t)answer->status, answer->body_length);
+    sim_note("answered", client->number, (uint64_t)answer->status, client->answered);
     client->in_length -= used;
     memmove(client->in, client->in + used, client->in_length);
     client->in[client->in_length] = '\0';

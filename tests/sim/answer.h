@@ -8,6 +8,9 @@
 
 #include "client.h"
 
+/* What lies between the server's clock and what a client sees: late completions, and slow ones. */
+#define SLACK_NS (600 * NS_PER_MS)
+
 struct answer {
     int status;
     const char *head;

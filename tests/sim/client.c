@@ -10,9 +10,15 @@
 
 #include "kernel_parts.h"
 
+bool client_is_at_torso(const struct client *client)
+{
+    return client->torso > 0 && client->answered + 1 == client->count;
+}
+
 static void client_end(struct client *client, bool reset)
 {
-    sim_note(reset ? "client was reset" : "client met the end", client->answered, 0, 0);
+    sim_note(reset ? "client was reset" : "client met the end", client->number, client->answered,
+             0);
     if (client->talk == TALK_HTTP) {
         answers_take(client);
     }
@@ -48,7 +54,8 @@ static void come(struct client *client)
     if (client->quit_ns != 0) {
         client->quit_ns += now_ns;
     }
-    sim_note("client comes", client->port, client->count, client->conduct);
+    sim_note("client comes", client->number, client->port,
+             (uint64_t)client->count << 8 | client->conduct);
 }
 
 /* note_sent - which requests have begun, and which are whole now. */
@@ -99,7 +106,7 @@ static void speak(struct client *client)
         size_t piece = 1 + kernel_random(client->piece_max);
         piece = piece < limit - client->sent ? piece : limit - client->sent;
         ssize_t sent = peer_send(client->peer, client->out + client->sent, piece);
-        sim_note("client says", piece, (uint64_t)(int64_t)sent, 0);
+        sim_note("client says", client->number, (uint64_t)(int64_t)sent, piece);
         if (sent < 0) {
             client->sent = client->out_length; /* the server has closed: what it said is heard */
             client->act_ns = UINT64_MAX;
@@ -117,7 +124,7 @@ static void speak(struct client *client)
             client->conduct != STAYS) {
             peer_finish(client->peer);
             client->finished = true;
-            sim_note("client finishes", 0, 0, 0);
+            sim_note("client finishes", client->number, 0, 0);
         }
     }
 }
@@ -160,7 +167,7 @@ static void hear(struct client *client)
     do {
         got = peer_receive(client->peer, bytes, most);
         if (got > 0) {
-            sim_note("client hears", (uint64_t)got, 0, 0);
+            sim_note("client hears", client->number, (uint64_t)got, 0);
             keep(client, bytes, (size_t)got);
         }
     } while (got > 0 && !client->slow_reader);
@@ -176,7 +183,7 @@ static void hear(struct client *client)
         client_end(client, got < 0);
     } else if (client->conduct == LEAVES && client->sent == client->out_length &&
                client->answered == client->count && client->talk == TALK_HTTP) {
-        sim_note("client leaves", 0, 0, 0);
+        sim_note("client leaves", client->number, 0, 0);
         client->over = true;
         peer_close(client->peer);
     }
@@ -188,18 +195,22 @@ static void quit(struct client *client)
     client->quit_ns = 0;
     switch (client->conduct) {
     case RESETS:
-        sim_note("!client resets", 0, 0, 0);
+        sim_note("!client resets", client->number, 0, 0);
         peer_reset(client->peer);
         client->over = client->left = true;
         break;
     case GOES:
-        sim_note("!client goes", 0, 0, 0);
+        sim_note("!client goes", client->number, 0, 0);
         client->over = client->left = true;
         peer_close(client->peer);
         break;
     default:
-        sim_note("!client falls mute", 0, 0, 0);
+        sim_note("!client falls mute", client->number, 0, 0);
         client->mute = true;
+        /* An echo port has patience without end, for whoever still answers to probes. */
+        if (client->talk != TALK_HTTP || kernel_random(2) == 0) {
+            client->quit_ns = kernel_now_ns() + 1 + kernel_random(200 * NS_PER_S);
+        }
     }
 }
 
@@ -215,7 +226,11 @@ void client_act(struct client *client)
             return;
         }
     }
-    if (client->quit_ns != 0 && client->quit_ns <= now_ns) {
+    if (client->quit_ns != 0 && client->quit_ns <= now_ns && client->mute) {
+        sim_note("!client vanishes", client->number, 0, 0);
+        client->quit_ns = 0;
+        peer_vanish(client->peer);
+    } else if (client->quit_ns != 0 && client->quit_ns <= now_ns) {
         quit(client);
     }
     if (client->mute) { /* it is over when the server has had enough */
@@ -243,6 +258,9 @@ uint64_t client_next_ns(const struct client *client)
     }
     if (client->peer == NULL) {
         return client->come_ns;
+    }
+    if (client->seen_wakes != client->peer->wakes && !client->mute && !client->slow_reader) {
+        return 0; /* it has been told something */
     }
     if (client->quit_ns != 0) {
         next_ns = client->quit_ns;

@@ -72,6 +72,7 @@ enum conduct {
 enum talk { TALK_HTTP, TALK_ECHO, TALK_GREETER };
 
 struct client {
+    unsigned number;
     struct kernel_file *peer; /* NULL: has not come yet */
     uint16_t port;
     enum talk talk;
@@ -103,6 +104,9 @@ struct client {
 
 /* request_add - one more request of a kind that the seed draws; says whether more may follow. */
 bool request_add(struct client *client);
+
+/* client_is_at_torso - what is answered next is a request that is never sent whole. */
+bool client_is_at_torso(const struct client *client);
 
 /* client_put - text to be said. */
 void client_put(struct client *client, const char *text, size_t length);

@@ -70,7 +70,7 @@ static void draw_requests(struct client *client)
         client_put(client, smuggled, sizeof(smuggled) - 1);
     } else if (more && wanted > 0 && kernel_random(16) == 0) {
         const struct request *last = &client->requests[client->count - 1];
-        client->torso = 1 + kernel_random(last->end - last->begin - 1);
+        client->torso = 1 + kernel_random(last->end - last->begin - 8); /* the method is seen */
     }
 }
 
@@ -82,6 +82,7 @@ void crowd_come(unsigned number)
     for (count = 0; count < number && count < CROWD_MAX; count++) {
         struct client *client = &clients[count];
         memset(client, 0, sizeof(*client));
+        client->number = count;
         draw_port(client);
         draw_habits(client);
         client->come_ns = now_ns + kernel_random(span_ns);
@@ -90,6 +91,10 @@ void crowd_come(unsigned number)
             draw_bytes(client);
         } else if (client->talk == TALK_HTTP) {
             draw_requests(client);
+        }
+        if (client->piece_max < client->out_length / 200) {
+            client->piece_max =
+                client->out_length / 200; /* it is to be done within a few seconds */
         }
     }
 }

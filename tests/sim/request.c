@@ -146,6 +146,7 @@ static void of_product(struct request *request)
         break;
     case 2:
         query = "?deadline=10";
+        request->deadline_ns = 10 * NS_PER_S;
         break;
     default:
         break;
@@ -215,7 +216,7 @@ static void say_body(struct client *client, struct request *request, size_t leng
         snprintf(head, sizeof(head), "Content-Length: %zu\r\n\r\n", length);
         say(client, head);
     }
-    request->must_continue = expects && request->may_continue && length > 0;
+    request->must_continue = expects && request->may_continue;
     if (expects && kernel_random(4) != 0) {
         request->pause_at = client->out_length;
     }
@@ -336,8 +337,8 @@ static void add_whole(struct client *client, struct request *request)
         request->may_continue = !refused;
         request->ends = request->ends || refused;
     }
-    say_body(client, request,
-             kernel_random(8) == 0 ? 5000 + kernel_random(20000) : kernel_random(200), expects);
+    size_t length = kernel_random(8) == 0 ? 5000 + kernel_random(20000) : kernel_random(200);
+    say_body(client, request, expects ? length + 1 : length, expects);
 }
 
 bool request_add(struct client *client)

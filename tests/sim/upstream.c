@@ -395,6 +395,9 @@ uint64_t upstream_next_ns(void)
         if (line->peer == NULL) {
             continue;
         }
+        if (line->seen_wakes != line->peer->wakes) {
+            return 0;
+        }
         if (line->record != NULL && line->due_ns < next_ns) {
             next_ns = line->due_ns;
         }
