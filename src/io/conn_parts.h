@@ -15,7 +15,7 @@ static inline void conn__wake_reader(struct conn *conn)
     }
 }
 
-/* conn__fail - receiving has ended with an error: cancel the fiber that is bound. */
+/* conn__fail - receiving has ended with an error, or is to: cancel the fiber that is bound. */
 void conn__fail(struct conn *conn, int error);
 
 /* conn__watch - notice a reset while nothing receives; with keep-alive probes, a peer that is gone. */

@@ -49,7 +49,11 @@ static void deliver_send(struct op *op, const struct op_event *event, void *owne
     if (conn->sent != NULL) {
         conn->sent(conn);
     }
-    if (conn->settling) {
+    bool lost = conn->send_error != 0 && !cancelled;
+    if (lost && conn->error == 0) {
+        conn__fail(conn, conn->send_error); /* nobody is to wait for an answer to what was lost */
+    }
+    if (conn->settling || lost) {
         conn__wake_reader(conn);
     }
 }

@@ -22,6 +22,9 @@ struct answer {
     char reason[48], date[48], type[48], allow[64], retry[8];
 };
 
+/* remote_is_excused - a call of this request to the remote may have failed. */
+bool remote_is_excused(const struct client *client, const struct request *request);
+
 /* answer_judge - status, type and body are those of the right answer, or have an excuse. */
 void answer_judge(struct client *client, const struct request *request,
                   const struct answer *answer);

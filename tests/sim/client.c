@@ -44,8 +44,10 @@ static void come(struct client *client)
     sim_count("connections");
     client->peer->mark = client->peer->other->mark = 1;
     client->come_ns = client->last_answer_ns = now_ns;
-    client->memory_faults = sim_world.memory_faults;
-    client->descriptor_faults = sim_world.descriptor_faults;
+    /* What failed just before may still be on its way: a shortage has an acceptor wait. */
+    bool just_now = sim_world.shortage_ns != 0 && now_ns < sim_world.shortage_ns + 200 * NS_PER_MS;
+    client->memory_faults = just_now ? 0 : sim_world.memory_faults;
+    client->descriptor_faults = just_now ? 0 : sim_world.descriptor_faults;
     client->upstream_faults = sim_world.upstream_faults;
     client->upstream_trouble = upstream_trouble();
     if (client->slow_reader) {
@@ -209,7 +211,7 @@ static void quit(struct client *client)
         client->mute = true;
         /* An echo port has patience without end, for whoever still answers to probes. */
         if (client->talk != TALK_HTTP || kernel_random(2) == 0) {
-            client->quit_ns = kernel_now_ns() + 1 + kernel_random(200 * NS_PER_S);
+            client->quit_ns = kernel_now_ns() + 1 + kernel_random(60 * NS_PER_S);
         }
     }
 }

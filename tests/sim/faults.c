@@ -138,6 +138,7 @@ static int short_of(const struct fault *table, size_t count)
         return 0;
     }
     sim_world.descriptor_faults++;
+    sim_world.shortage_ns = kernel_now_ns();
     return draw(table, count);
 }
 

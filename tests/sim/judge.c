@@ -24,8 +24,7 @@ bool client_is_excused(const struct client *client)
            sim_world.descriptor_faults > client->descriptor_faults;
 }
 
-/* remote_is_excused - a call to the remote may have failed. */
-static bool remote_is_excused(const struct client *client, const struct request *request)
+bool remote_is_excused(const struct client *client, const struct request *request)
 {
     if (sim_world.upstream_faults > client->upstream_faults || sim_world.scarce) {
         return true;

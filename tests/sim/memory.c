@@ -45,6 +45,7 @@ static bool fails(void)
         burst = (unsigned)kernel_random(12);
     }
     sim_world.memory_faults++;
+    sim_world.shortage_ns = kernel_now_ns();
     sim_note("!no memory", 0, 0, 0);
     errno = ENOMEM;
     return true;

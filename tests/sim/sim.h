@@ -69,6 +69,7 @@ struct sim_world {
     unsigned memory_faults;
     unsigned descriptor_faults;
     unsigned upstream_faults; /* between the server and its remote */
+    uint64_t shortage_ns;     /* when the last one of memory or descriptors came */
     bool armed;               /* faults are made */
 };
 
