@@ -132,6 +132,48 @@ static void test_a_refusal_can_be_read_though_the_client_goes_on_sending(void **
     }
 }
 
+static void test_bytes_behind_the_last_request_do_not_cost_the_client_its_answer(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        start_world(round);
+        struct kernel_file *client = kernel_connect(SERVER_PORT);
+        bool drains = round % 4 == 1;
+        peer_say(client, drains ? "GET /slow/50 HTTP/1.1\r\n" HOST "\r\n"
+                                : "GET /slow/50 HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+        drive_pass(10 * NS_PER_MS);
+        peer_say(client, "GET /quick/2 HTTP/1.1\r\n" HOST "\r\n"); /* unread when it closes */
+        if (drains) {
+            server_drain_begin(&server);
+        }
+        drive_pass(100 * NS_PER_MS);
+        expect_only(client, 200, "50");
+        assert_false(peer_got_reset(client));
+        peer_finish(client);
+        drive_run();
+        assert_true(is_closed(client));
+        server_stop(&server);
+    }
+}
+
+static void test_an_answer_that_cannot_be_sent_ends_the_connection(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        start_world(round);
+        struct kernel_file *client = kernel_connect(SERVER_PORT);
+        peer_say(client, round % 2 == 0 ? "GET /quick/1 HTTP/1.1\r\n" HOST "\r\n"
+                                        : "GET /quick/1 HTTP/1.1\r\n" HOST
+                                          "\r\nGET /slow/5000 HTTP/1.1\r\n" HOST "\r\n");
+        kernel_fail(KERNEL_SEND, 1, 1, -ENOBUFS);
+        drive_pass(NS_PER_S); /* not a minute, which is the patience with who is idle */
+        assert_string_equal(peer_heard(client), "");
+        assert_true(peer_got_fin(client) || peer_got_reset(client));
+        assert_int_equal(live_connections(&server), 0);
+        server_stop(&server);
+    }
+}
+
 static void test_a_reset_ends_the_handler_and_nobody_else(void **state)
 {
     (void)state;
@@ -210,6 +252,8 @@ int main(void)
         cmocka_unit_test(test_a_body_that_does_not_arrive_in_time_is_a_408),
         cmocka_unit_test(test_idle_connections_are_closed_in_silence),
         cmocka_unit_test(test_a_refusal_can_be_read_though_the_client_goes_on_sending),
+        cmocka_unit_test(test_bytes_behind_the_last_request_do_not_cost_the_client_its_answer),
+        cmocka_unit_test(test_an_answer_that_cannot_be_sent_ends_the_connection),
         cmocka_unit_test(test_a_reset_ends_the_handler_and_nobody_else),
         cmocka_unit_test(test_drain_serves_what_was_sent_and_closes_what_is_idle),
     };
