@@ -322,6 +322,22 @@ $(B)/sim: $(sim_objects) $(O)/sim/libringspun.a
 $(O)/sim/libringspun.a: $(library) tests/sim/redefine.syms
 	$(Q)mkdir -p $(@D) && objcopy --redefine-syms=tests/sim/redefine.syms $< $@
 
+# tests/sim/mutants/X.patch is a bug on purpose: that file of src is compiled with it, and linked in front of the library.
+sim_mutants := $(patsubst tests/sim/mutants/%.patch,$(B)/mutants/%,$(wildcard tests/sim/mutants/*.patch))
+SIM_MUTANT_SEEDS ?= 200
+
+.PHONY: sim-mutants
+sim-mutants: $(B)/sim $(sim_mutants) ## bugs made on purpose, each of which the simulation catches
+	$(Q)tests/sim/mutants.sh $(SIM_MUTANT_SEEDS) $^
+
+$(B)/mutants/%: tests/sim/mutants/%.patch $(sim_objects) $(O)/sim/libringspun.a
+	$(call say,MUTANT,$*)
+	$(Q)rm -rf $(O)/mutants/$* && mkdir -p $(@D) $(O)/mutants/$* && \
+		file=$$(sed -n 's,^+++ b/,,p' $<) && mkdir -p $(O)/mutants/$*/$${file%/*} && cp $$file $(O)/mutants/$*/$$file && \
+		patch -s -F0 -p1 -d $(O)/mutants/$* <$< && $(compile) -c $(O)/mutants/$*/$$file -o $@.o && \
+		objcopy --redefine-syms=tests/sim/redefine.syms $@.o && \
+		$(link) $(sim_objects) $@.o $(O)/sim/libringspun.a $(deps_libs) $(LDLIBS) -o $@
+
 -include $(sim_objects:.o=.d)
 
 # ---------------------------------------------------------------- the code's form

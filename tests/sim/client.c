@@ -122,8 +122,7 @@ static void speak(struct client *client)
     }
     if (client->sent == end) {
         client->act_ns = UINT64_MAX;
-        if (!client->finished && (client->conduct == FINISHES || client->torso > 0) &&
-            client->conduct != STAYS) {
+        if (!client->finished && (client->half_closes || (client->torso > 0 && client->conduct != STAYS))) {
             peer_finish(client->peer);
             client->finished = true;
             sim_note("client finishes", client->number, 0, 0);
@@ -199,11 +198,12 @@ static void quit(struct client *client)
     case RESETS:
         sim_note("!client resets", client->number, 0, 0);
         peer_reset(client->peer);
-        client->over = client->left = true;
+        client->left = true;
+        client->left_ns = kernel_now_ns();
         break;
     case GOES:
         sim_note("!client goes", client->number, 0, 0);
-        client->over = client->left = true;
+        client->over = true;
         peer_close(client->peer);
         break;
     default:
@@ -216,10 +216,24 @@ static void quit(struct client *client)
     }
 }
 
+/* see_off - it has reset: whatever the server does for it ends at once. */
+static void see_off(struct client *client)
+{
+    client->over = client->peer->other->closed;
+    if (!client->over && !client_is_excused(client) &&
+        kernel_now_ns() > client->left_ns + 2 * NS_PER_S) {
+        sim_fail("client %u has reset, and its connection is open after 2 s", client->number);
+    }
+}
+
 void client_act(struct client *client)
 {
     uint64_t now_ns = kernel_now_ns();
     if (client->over || (client->peer == NULL && client->come_ns > now_ns)) {
+        return;
+    }
+    if (client->left) {
+        see_off(client);
         return;
     }
     if (client->peer == NULL) {
@@ -234,6 +248,9 @@ void client_act(struct client *client)
         peer_vanish(client->peer);
     } else if (client->quit_ns != 0 && client->quit_ns <= now_ns) {
         quit(client);
+    }
+    if (client->left) {
+        return;
     }
     if (client->mute) { /* it is over when the server has had enough */
         client->over = client->peer->other->closed || client->peer->dead;
@@ -260,6 +277,9 @@ uint64_t client_next_ns(const struct client *client)
     }
     if (client->peer == NULL) {
         return client->come_ns;
+    }
+    if (client->left) {
+        return client->left_ns + 2 * NS_PER_S + 1;
     }
     if (client->seen_wakes != client->peer->wakes && !client->mute && !client->slow_reader) {
         return 0; /* it has been told something */

@@ -78,10 +78,11 @@ struct client {
     enum talk talk;
     enum conduct conduct;
     bool slow_reader; /* in pieces, at its own pace, through a small window */
+    bool half_closes; /* behind its last request, whatever it does then */
     bool dawdles;     /* pauses of many seconds between its pieces */
     size_t piece_max;
     uint64_t come_ns, act_ns, quit_ns; /* quit_ns: when it resets, goes or falls mute */
-    uint64_t read_ns;
+    uint64_t read_ns, left_ns;
     uint64_t seen_wakes;
     /* what it says */
     struct request requests[REQUESTS_MAX];

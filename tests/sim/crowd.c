@@ -16,6 +16,8 @@ static void draw_habits(struct client *client)
 {
     static const size_t pieces[] = {3, 40, 400, 100000};
     client->conduct = (enum conduct)kernel_random(CONDUCTS);
+    client->half_closes = client->conduct == FINISHES ||
+                          (client->conduct != STAYS && kernel_random(4) == 0);
     client->slow_reader = kernel_random(6) == 0;
     client->dawdles = kernel_random(8) == 0;
     client->piece_max = pieces[kernel_random(4)];
@@ -54,6 +56,7 @@ static void draw_bytes(struct client *client)
     }
     client->conduct =
         client->conduct == LEAVES || client->conduct == STAYS ? FINISHES : client->conduct;
+    client->half_closes = client->half_closes || client->conduct == FINISHES;
     client->dawdles = false;
 }
 
@@ -65,7 +68,7 @@ static void draw_requests(struct client *client)
     for (uint64_t i = 0; i < wanted && more; i++) {
         more = request_add(client);
     }
-    if (!more && kernel_random(3) == 0) { /* what follows the last request is never answered */
+    if (!more && kernel_random(3) != 0) { /* what follows the last request is never answered */
         static const char smuggled[] = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
         client_put(client, smuggled, sizeof(smuggled) - 1);
     } else if (more && wanted > 0 && kernel_random(16) == 0) {

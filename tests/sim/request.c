@@ -318,7 +318,7 @@ static void add_whole(struct client *client, struct request *request)
         bool keeps = kernel_random(2) == 0;
         request->ends = !keeps;
         say(client, keeps ? "Connection: keep-alive\r\n" : "");
-    } else if (kernel_random(10) == 0) {
+    } else if (kernel_random(7) == 0) {
         request->ends = true;
         say(client, "Connection: close\r\n");
     }

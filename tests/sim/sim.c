@@ -5,6 +5,7 @@
  *   sim [--seeds=1000] [--from=1] [--jobs=2] [--profile=calm|network|scarce|drains|storm]
  *   sim --seed=42            that one, in this process: what it prints and dies of is seen
  *   sim --hashes ...         a line a seed: its number and the hash of its run
+ *   sim --first ...          no more seeds once one has failed
  *
  * Exit code 0, 1 when a seed failed. SIM_TRACE=1 prints what happens.
  */
@@ -30,7 +31,7 @@ struct options {
     uint64_t seeds, from;
     unsigned jobs;
     int profile;
-    bool one, hashes;
+    bool one, hashes, first;
 };
 
 /* One seed at work in a child. */
@@ -175,6 +176,9 @@ static uint64_t run_all(const struct options *options)
         }
         failed += !wait_one(jobs, options);
         running--;
+        if (failed > 0 && options->first) {
+            last = next;
+        }
     }
     return failed;
 }
@@ -211,6 +215,10 @@ static bool parse(struct options *options, const char *argument)
     }
     if (strcmp(argument, "--hashes") == 0) {
         options->hashes = true;
+        return true;
+    }
+    if (strcmp(argument, "--first") == 0) {
+        options->first = true;
         return true;
     }
     for (int i = 0; strncmp(argument, "--profile=", 10) == 0 && i < SIM_PROFILES; i++) {

@@ -58,7 +58,8 @@ struct sim_world {
     enum sim_profile profile;
     unsigned carriers;
     bool remote_is_ours;
-    bool scarce; /* clients may find no place */
+    bool scarce;      /* clients may find no place */
+    uint64_t tick_ns; /* a step takes so much time at most; 0: time only passes when all rests */
     struct sim_rates rates;
     struct process process;
     struct config config;

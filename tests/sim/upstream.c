@@ -26,6 +26,7 @@ enum fate {
     UNTIL_CLOSE,
     AND_CLOSE,
     AFTER_INTERIM,
+    AND_MORE, /* bytes behind the answer that nobody asked for */
     GOOD_FATES,
     STATUS_500 = GOOD_FATES,
     STATUS_503,
@@ -163,6 +164,10 @@ static void compose(struct line *line)
         put(line, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
         put_length(line, "200 OK", "");
         break;
+    case AND_MORE:
+        put_length(line, "200 OK", "");
+        put(line, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nunasked!");
+        break;
     case STATUS_500:
         put_length(line, "500 Internal Server Error", "");
         break;
@@ -295,7 +300,7 @@ static void speak(struct line *line)
 {
     size_t left = line->answer_length - line->sent;
     size_t piece = left;
-    if (left > 1 && kernel_random(100) < pieces_percent) {
+    if (left > 1 && line->fate != AND_MORE && kernel_random(100) < pieces_percent) {
         piece = 1 + kernel_random(left);
     }
     ssize_t sent = piece > 0 ? peer_send(line->peer, line->answer + line->sent, piece) : (ssize_t)0;

@@ -167,6 +167,7 @@ void sim_open(uint64_t seed, int profile)
         profile >= 0 ? (enum sim_profile)profile : (enum sim_profile)kernel_random(SIM_PROFILES);
     sim_world.carriers = kernel_random(3) == 0 ? 2 + (unsigned)kernel_random(2) : 1;
     sim_world.remote_is_ours = kernel_random(3) != 0;
+    sim_world.tick_ns = kernel_random(3) == 0 ? 0 : 20 * NS_PER_US;
     draw_timing();
     draw_rates();
     load_config();
@@ -256,7 +257,7 @@ void sim_step(void)
     uint64_t upstream_ns = upstream_next_ns();
     next_ns = upstream_ns < next_ns ? upstream_ns : next_ns;
     if (next_ns <= now_ns || !drive_is_quiet()) {
-        kernel_pass(kernel_random(20 * NS_PER_US));
+        kernel_pass(kernel_random(sim_world.tick_ns));
         return;
     }
     uint64_t own_ns = drive_next_ns();
@@ -267,7 +268,7 @@ void sim_step(void)
     if (next_ns > now_ns + NS_PER_S) {
         next_ns = now_ns + NS_PER_S;
     }
-    kernel_pass(next_ns > now_ns ? next_ns - now_ns : kernel_random(20 * NS_PER_US));
+    kernel_pass(next_ns > now_ns ? next_ns - now_ns : kernel_random(sim_world.tick_ns));
 }
 
 /* ------------------------------------------------------------ rest and end */
