@@ -426,6 +426,13 @@ void sys_host_name(char *dst, size_t size)
     snprintf(dst, size, "scripted");
 }
 
+void sys_random(void *dst, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        ((unsigned char *)dst)[i] = (unsigned char)kernel_random(256);
+    }
+}
+
 void sys_exit_now(int code)
 {
     _exit(code);
