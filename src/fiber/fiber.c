@@ -83,7 +83,6 @@ struct fiber *fiber_spawn(struct sched *sched, struct fiber_name name, void (*en
         .entry = entry,
         .argument = argument,
         .stack = stack,
-        .state = FIBER_READY,
         .state_since_ns = sched->now_ns,
     };
     switch_prepare(&fiber->context, low, (size_t)((char *)fiber - low), run_entry);
@@ -91,7 +90,7 @@ struct fiber *fiber_spawn(struct sched *sched, struct fiber_name name, void (*en
     task_init(&fiber->task, fiber);
     list_init(&fiber->idle_link);
     list_append(&sched->live, &fiber->live_link);
-    list_append(&sched->ready, &fiber->run_link);
+    sched__ready(sched, fiber);
     sched->live_count++;
     sched->spawned++;
     return fiber;
@@ -163,19 +162,8 @@ int fiber_park_idle(const char *waiting_for, uint64_t deadline_ns)
 void fiber_yield(void)
 {
     struct fiber *fiber = running_fiber();
-    fiber->state = FIBER_READY;
-    list_append(&fiber->sched->ready, &fiber->run_link);
+    sched__ready(fiber->sched, fiber);
     switch_out(fiber);
-}
-
-static void count_lateness(struct sched *sched, uint64_t late_ns)
-{
-    uint64_t late_us = late_ns / 1000;
-    unsigned bucket = late_us == 0 ? 0 : 64u - (unsigned)__builtin_clzll(late_us);
-    if (bucket >= SCHED_LATENESS_BUCKETS) {
-        bucket = SCHED_LATENESS_BUCKETS - 1;
-    }
-    sched->lateness_us_log2[bucket]++;
 }
 
 int fiber_sleep_until(uint64_t deadline_ns)
@@ -194,7 +182,7 @@ int fiber_sleep_until(uint64_t deadline_ns)
         slept = true;
     }
     if (slept) {
-        count_lateness(sched, sched->now_ns - deadline_ns);
+        latency_record(&sched->lateness, sched->now_ns - deadline_ns);
     }
     return 0;
 }
@@ -205,8 +193,7 @@ void fiber__unpark(struct fiber *fiber, int result)
     must(fiber->state == FIBER_PARKED);
     must(fiber->canary == CANARY);
     fiber->park_result = result;
-    fiber->state = FIBER_READY;
-    list_append(&sched->ready, &fiber->run_link);
+    sched__ready(sched, fiber);
 }
 
 void fiber_wake(struct fiber *fiber)

@@ -70,6 +70,7 @@ struct fiber {
     uint64_t switches;       /* times it was given the carrier */
     uint64_t run_ns;         /* time on the carrier, up to the last park */
     uint64_t parked_ns;      /* time parked, up to the last wake */
+    uint64_t ready_ns;       /* when it last became ready; UINT64_MAX: since the turn began */
     uint64_t state_since_ns; /* start of the present state; ready is part of parked */
 };
 

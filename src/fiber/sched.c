@@ -30,6 +30,7 @@ int sched_init(struct sched *sched, const struct sched_setup *setup)
     must(setup->clock_ns != NULL);
     memset(sched, 0, sizeof *sched);
     sched->setup = *setup;
+    sched->held_after_ns = UINT64_MAX;
     int result = stack_pool_init(&sched->stacks, setup->stack_bytes, setup->force_mprotect);
     if (result != 0) {
         return result;
@@ -65,6 +66,37 @@ static void release(struct sched *sched, struct fiber *fiber)
     stack_put(&sched->stacks, fiber->stack);
 }
 
+/* From another thread's sched_watch: the function is there once the time is. */
+static void count_held(struct sched *sched, const struct fiber *fiber, uint64_t held_ns)
+{
+    __atomic_store_n(&sched->held_count, sched->held_count + 1, __ATOMIC_RELAXED);
+    sched->held(sched, fiber, held_ns);
+}
+
+void sched_watch(struct sched *sched, uint64_t held_after_ns, sched_held *held)
+{
+    if (held != NULL) {
+        sched->held = held;
+    }
+    __atomic_store_n(&sched->held_after_ns, held_after_ns, __ATOMIC_RELEASE);
+}
+
+void sched__ready(struct sched *sched, struct fiber *fiber)
+{
+    fiber->state = FIBER_READY;
+    fiber->ready_ns = sched->kernel_entered ? UINT64_MAX : sched->now_ns;
+    list_append(&sched->ready, &fiber->run_link);
+    __atomic_store_n(&sched->ready_count, sched->ready_count + 1, __ATOMIC_RELAXED);
+}
+
+/* count_wait - see struct sched. A fiber is never ready before it last let the carrier go. */
+static void count_wait(struct sched *sched, const struct fiber *fiber, uint64_t start_ns)
+{
+    uint64_t since_ns = fiber->ready_ns != UINT64_MAX ? fiber->ready_ns : sched->turn_ns;
+    since_ns = since_ns > fiber->state_since_ns ? since_ns : fiber->state_since_ns;
+    latency_record(&sched->ready_wait, start_ns > since_ns ? start_ns - since_ns : 0);
+}
+
 /* One fiber's turn, from sched->now_ns on, which is brought up to date at its end. */
 static void run_one(struct sched *sched, struct fiber *fiber)
 {
@@ -72,9 +104,11 @@ static void run_one(struct sched *sched, struct fiber *fiber)
     must(fiber->state == FIBER_READY);
     fiber->state = FIBER_RUNNING;
     fiber->switches++;
+    count_wait(sched, fiber, start_ns);
     fiber->parked_ns += start_ns - fiber->state_since_ns;
     fiber->state_since_ns = start_ns;
-    sched->switches++;
+    __atomic_store_n(&sched->switches, sched->switches + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&sched->ready_count, sched->ready_count - 1, __ATOMIC_RELAXED);
     sched->current = fiber;
     __atomic_store_n(&sched->run_fiber_id, fiber->id, __ATOMIC_RELAXED);
     __atomic_store_n(&sched->run_started_ns, start_ns, __ATOMIC_RELAXED);
@@ -83,6 +117,10 @@ static void run_one(struct sched *sched, struct fiber *fiber)
 
     sched->current = NULL;
     sched->now_ns = sched->setup.clock_ns();
+    uint64_t run_ns = sched->now_ns - start_ns;
+    if (unlikely(run_ns >= __atomic_load_n(&sched->held_after_ns, __ATOMIC_ACQUIRE))) {
+        count_held(sched, fiber, run_ns);
+    }
     if (sched->finished != NULL) {
         must(sched->finished == fiber);
         sched->finished = NULL;
@@ -90,7 +128,7 @@ static void run_one(struct sched *sched, struct fiber *fiber)
         return;
     }
     must(fiber->state != FIBER_RUNNING);
-    fiber->run_ns += sched->now_ns - start_ns;
+    fiber->run_ns += run_ns;
     fiber->state_since_ns = sched->now_ns;
 }
 
@@ -153,6 +191,7 @@ size_t sched_run(struct sched *sched)
     const struct list *node;
     size_t ran = 0;
     sched->hurried = 0;
+    sched->turn_ns = sched->now_ns;
     do {
         node = sched->ready.next;
         struct fiber *fiber = container_of(node, struct fiber, run_link);
@@ -174,7 +213,7 @@ size_t sched_expire(struct sched *sched, uint64_t now_ns)
 {
     must(sched == sched__of_thread && sched->current == NULL);
     size_t woken = 0;
-    sched->now_ns = now_ns;
+    sched_now(sched, now_ns);
     for (;;) {
         struct timer *timer = timer_wheel_take(&sched->timers, now_ns);
         if (timer == NULL) {

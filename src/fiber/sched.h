@@ -19,12 +19,11 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/latency.h"
 #include "base/list.h"
 #include "fiber/stack.h"
 #include "fiber/switch.h"
 #include "fiber/timer.h"
-
-#define SCHED_LATENESS_BUCKETS 24
 
 struct fiber;
 struct sched;
@@ -42,6 +41,9 @@ struct sched_setup {
     void (*nudge)(struct sched *sched);
 };
 
+/* sched_held - a fiber has let the carrier go (parked, or ended) that it held for so long; on the loop's stack. */
+typedef void sched_held(struct sched *sched, const struct fiber *fiber, uint64_t held_ns);
+
 struct sched {
     /* set once */
     struct sched_setup setup;
@@ -50,22 +52,36 @@ struct sched {
     struct fiber *current;
     struct fiber *finished; /* its stack goes back once the loop stands on its own */
     struct list ready;      /* the run queue, first in first out */
+    bool kernel_entered;    /* now_ns is from before the loop has slept, perhaps; see ready_wait */
     unsigned hurried;       /* fibers that went to its front in this turn */
     struct list live;       /* every fiber, oldest first */
     struct list idle;       /* parked idle and not yet trimmed, oldest first */
     struct timer_wheel timers;
     struct stack_pool stacks;
     uint64_t now_ns;  /* the clock as of the last switch or sched_expire */
+    uint64_t turn_ns; /* the clock when sched_run began */
     uint64_t tidy_ns; /* when free stacks are trimmed next; 0: there was nothing to trim */
     /* figures */
     size_t live_count;
     uint64_t spawned;
+    /* read by other threads (atomic, relaxed) */
     uint64_t switches;
-    /* how late fiber_sleep_until resumed: [0] below 1 µs, [n] below 2^n µs, the last one all the rest */
-    uint64_t lateness_us_log2[SCHED_LATENESS_BUCKETS];
-    /* read by the monitor thread (atomic, relaxed) */
+    uint64_t ready_count;    /* fibers in the run queue */
     uint64_t run_started_ns; /* 0: no fiber on the carrier */
     uint64_t run_fiber_id;
+    uint64_t held_count; /* runs of held_after_ns or longer */
+    /*
+     * How long fibers that were ready waited for the carrier. Costs no read of the clock,
+     * so it takes what was read before: a fiber woken by another one counts from the
+     * start of that one's run (too long, by less than that run), one woken by a
+     * completion from the clock behind the reaping (too short, by that). One that yielded
+     * counts from its yield.
+     */
+    struct latency ready_wait;
+    struct latency lateness; /* of fiber_sleep_until: when it went on, less its deadline */
+    /* set by sched_watch, from another thread */
+    uint64_t held_after_ns;
+    sched_held *held;
     /* pushed to by foreign threads: fibers' tasks that were told, newest first */
     _Atomic(struct task *) told;
 };
@@ -112,6 +128,23 @@ uint64_t sched_tidy(struct sched *sched, uint64_t now_ns);
  */
 void sched_deliver(struct sched *sched);
 
+/*
+ * sched_entered - the loop has been in the kernel, and sched->now_ns is old until it
+ * says what the clock reads (sched_now, sched_expire).
+ */
+static inline void sched_entered(struct sched *sched)
+{
+    sched->kernel_entered = true;
+}
+static inline void sched_now(struct sched *sched, uint64_t now_ns)
+{
+    sched->now_ns = now_ns;
+    sched->kernel_entered = false;
+}
+
+/* sched_watch - any thread: have held called from now on; UINT64_MAX: not any more. */
+void sched_watch(struct sched *sched, uint64_t held_after_ns, sched_held *held);
+
 /* sched_current - the scheduler of the calling thread, NULL on any other thread. */
 extern _Thread_local struct sched *sched__of_thread;
 static inline struct sched *sched_current(void)
@@ -136,11 +169,13 @@ void sched_dump(struct sched *sched, void (*line)(void *sink, const char *text, 
  * Shared inside fiber/.
  *
  * sched__tell - from a foreign thread: the task's carrier shall deliver.
+ * sched__ready - into the run queue.
  * sched__hurry - a fiber that has just been made ready runs next: it owns a lock
  * that others wait for. So many times a turn, so that two that hand a lock to and
  * fro do not keep the loop from the kernel.
  */
 void sched__tell(struct sched *sched, struct task *task);
+void sched__ready(struct sched *sched, struct fiber *fiber);
 void sched__hurry(struct sched *sched, struct fiber *fiber);
 
 #endif

@@ -252,14 +252,16 @@ static void reap(struct carrier *carrier)
 void carrier_turn(struct carrier *carrier)
 {
     struct sched *sched = &carrier->sched;
-    carrier->turns++;
+    __atomic_store_n(&carrier->turns, carrier->turns + 1, __ATOMIC_RELAXED);
     /* After a fiber has run the scheduler has just read the clock. */
     uint64_t now_ns = sched_run(sched) > 0 ? sched->now_ns : sys_clock_ns();
+    sched_now(sched, now_ns);
     inbox_run(carrier);
     if (carrier->tidy_at_ns <= now_ns || carrier->tidy_at_ns == TIMER_NEVER) {
         carrier->tidy_at_ns = sched_tidy(sched, now_ns);
     }
     enter(carrier, now_ns);
+    sched_entered(sched);
     reap(carrier);
     /* Read anew: what has just come counts its time from here, and must not wake early. */
     sched_expire(sched, sys_clock_ns());
