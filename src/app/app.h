@@ -6,10 +6,12 @@
 #define APP_APP_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "http/client_pool.h"
 
+struct carrier;
 struct directory;
 struct echo;
 
@@ -32,7 +34,12 @@ struct app {
     atomic_uint fanout_calls; /* of all /fanout in work together */
     unsigned fanout_calls_max;
     struct directory *directory;
-    int wake_fd; /* main's eventfd: look whether the drain is over */
+    const struct carrier *carriers; /* set once */
+    unsigned carrier_count;
+    bool demo_pinned;         /* set once: /pinned is served */
+    atomic_uint pinned_runs;  /* of /pinned in work */
+    atomic_bool pins_carrier; /* one of them holds its carrier */
+    int wake_fd;              /* main's eventfd: look whether the drain is over */
 };
 
 #endif

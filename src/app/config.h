@@ -83,7 +83,8 @@ struct config {
     enum config_format log_format;
     bool access_log;
 
-    /* for tests */
+    /* for demonstration, and for tests */
+    bool demo_pinned;
     uint64_t stuck_carrier_after_ns; /* 0: never */
     int ring_entries;                /* of a ring's submission queue */
     int completion_entries;          /* of its completion queue */

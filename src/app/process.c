@@ -165,6 +165,9 @@ static int open_remote_calls(struct process *process)
     }
     process->app.remote = &process->remote_calls;
     process->app.fanout_calls_max = limits_fanout_calls(process->total.max);
+    process->app.carriers = process->carriers;
+    process->app.carrier_count = process->carrier_count;
+    process->app.demo_pinned = config->demo_pinned;
     return 0;
 }
 

@@ -19,6 +19,9 @@ http_handler computational_handle;    /* computational.c */
 http_handler wait_blocking_handle;    /* wait.c */
 http_handler wait_async_handle;       /* wait.c */
 http_handler echo_report_handle;      /* echo_report.c */
+http_handler pinned_handle;           /* pinned.c */
+http_handler pinned_report_handle;    /* pinned_report.c */
+http_handler scheduler_report_handle; /* scheduler_report.c */
 http_handler product_handle;          /* product.c */
 http_handler product_v2_handle;       /* product.c */
 http_handler fanout_handle;           /* fanout.c */
@@ -37,5 +40,8 @@ http_handler health_readiness_handle; /* health.c */
 /* directory_key_check, directory_find_check - 400 for a key, an attribute that cannot be. */
 bool directory_key_check(struct http_exchange *exchange);
 bool directory_find_check(struct http_exchange *exchange);
+
+/* pinned_check - a 404 without ringspun.demo.pinned; a 400 for another lock or absurd milliseconds. */
+bool pinned_check(struct http_exchange *exchange) WARN_UNUSED;
 
 #endif

@@ -53,6 +53,52 @@ static struct {
     struct sample sample;
 } monitor;
 
+/* Of carriers that are held: they may still be when the monitor stops, so this stays. */
+static struct {
+    pthread_mutex_t mutex;
+    struct monitor_holds holds; /* under it; holding is not used */
+} held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* on_held - on the carrier, when its fiber has let it go. */
+static void on_held(struct sched *sched, const struct fiber *fiber, uint64_t held_ns)
+{
+    struct monitor_hold hold = {.fiber_id = fiber->id,
+                                .carrier = sched->setup.number,
+                                .held_ns = held_ns,
+                                .ended_wall_ns = sys_wall_ns()};
+    fiber_format_name(fiber, hold.fiber, sizeof(hold.fiber));
+    struct monitor_holds *holds = &held.holds;
+    pthread_mutex_lock(&held.mutex);
+    holds->count++;
+    holds->total_ns += held_ns;
+    holds->longest_ns = held_ns > holds->longest_ns ? held_ns : holds->longest_ns;
+    memmove(&holds->last[1], &holds->last[0], sizeof(hold) * (MONITOR_HOLDS_KEPT - 1));
+    holds->last[0] = hold;
+    holds->kept += holds->kept < MONITOR_HOLDS_KEPT;
+    pthread_mutex_unlock(&held.mutex);
+}
+
+void monitor_holds(struct monitor_holds *holds)
+{
+    pthread_mutex_lock(&held.mutex);
+    *holds = held.holds;
+    pthread_mutex_unlock(&held.mutex);
+    uint64_t now_ns = sys_clock_ns();
+    for (unsigned i = 0; i < monitor.count; i++) {
+        const struct sched *sched = &monitor.carriers[i].sched;
+        uint64_t since_ns = __atomic_load_n(&sched->run_started_ns, __ATOMIC_RELAXED);
+        holds->holding += since_ns != 0 && now_ns >= since_ns + monitor.threshold_ns;
+    }
+}
+
+/* watch - have each carrier tell of what held it, or not any more. */
+static void watch(uint64_t threshold_ns, sched_held *told)
+{
+    for (unsigned i = 0; i < monitor.count; i++) {
+        sched_watch(&monitor.carriers[i].sched, threshold_ns, told);
+    }
+}
+
 static void on_urgent(int signal)
 {
     (void)signal;
@@ -183,12 +229,16 @@ int monitor_start(struct carrier *carriers, unsigned count, uint64_t threshold_n
     int error = pthread_create(&monitor.thread, NULL, run, NULL);
     if (error != 0) {
         free(monitor.reported);
+        return -error;
     }
-    return -error;
+    held.holds = (struct monitor_holds){.threshold_ns = monitor.threshold_ns};
+    watch(monitor.threshold_ns, on_held);
+    return 0;
 }
 
 void monitor_stop(void)
 {
+    watch(UINT64_MAX, NULL);
     pthread_mutex_lock(&monitor.mutex);
     monitor.stopping = true;
     pthread_cond_signal(&monitor.stop);

@@ -23,7 +23,7 @@ KEYS = """server.port server.address remote.port remote.url spring.threads.virtu
 server.tomcat.connection-timeout server.tomcat.keep-alive-timeout server.tomcat.max-connections remote.pool.max
 server.max-http-request-header-size server.max-http-request-body-size server.shutdown
 spring.lifecycle.timeout-per-shutdown-phase server.shutdown.delay logging.level.root logging.structured.format.console
-server.tomcat.accesslog.enabled ringspun.carriers ringspun.stack-size ringspun.pinned-threshold
+server.tomcat.accesslog.enabled ringspun.carriers ringspun.stack-size ringspun.pinned-threshold ringspun.demo.pinned
 loomylin.port.pool4 loomylin.port.pool32 loomylin.port.fibers echo.port.greeter echo.port.echo echo.threads""".split()
 
 
