@@ -147,11 +147,11 @@ static void test_bytes_behind_the_last_request_do_not_cost_the_client_its_answer
             server_drain_begin(&server);
         }
         drive_pass(100 * NS_PER_MS);
-        expect_only(client, 200, "50");
+        answer_expect_only(client, 200, "50");
         assert_false(peer_got_reset(client));
         peer_finish(client);
         drive_run();
-        assert_true(is_closed(client));
+        assert_true(peer_is_closed(client));
         server_stop(&server);
     }
 }
