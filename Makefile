@@ -218,7 +218,7 @@ DEPLOY_ARGS ?=
 DEPLOY_TIMEOUT ?= 1200
 
 .PHONY: check sanitized asan ubsan tsan tsan-threads valgrind valgrind-part switch-matrix fuzz
-check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swapcontext, some fuzzing
+check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swapcontext, simulation, some fuzzing
 	$(Q)$(MAKE) layers
 	$(Q)$(MAKE) tidy
 	$(Q)$(MAKE) sanitized E2E_TESTS='$(CHECK_SANITIZED_E2E)'
@@ -226,12 +226,15 @@ check: ## what test leaves out: layers, tidy, sanitizers, the unit tests on swap
 	$(Q)$(MAKE) valgrind-part
 	$(Q)$(MAKE) SWITCH=ucontext all test-unit
 	$(Q)$(MAKE) switch-matrix SWITCHES=assembly
+	$(Q)$(MAKE) sim sim-replay sim-mutants
+	$(Q)$(MAKE) SANITIZE=address,undefined sim SEEDS=$(CHECK_SIM_SANITIZED_SEEDS)
 	$(Q)$(MAKE) fuzz SECONDS=$(CHECK_FUZZ_SECONDS) FUZZ_ARGS=-seed=1
-	@echo "check: layers, tidy, sanitizers, swapcontext and fuzz are in order"
+	@echo "check: layers, tidy, sanitizers, swapcontext, simulation and fuzz are in order"
 
 # The end-to-end tests that meet most of the code in least time; 'make sanitized' alone runs all, in about ten minutes.
 CHECK_SANITIZED_E2E ?= $(patsubst %,tests/e2e/test_%.py,storm http upstream life product limits)
 CHECK_FUZZ_SECONDS ?= 60
+CHECK_SIM_SANITIZED_SEEDS ?= 200
 
 # The stack of a function that has returned is watched too, on each fiber's own stack.
 sanitized: ## unit and end-to-end tests with AddressSanitizer and UndefinedBehaviorSanitizer together
@@ -311,9 +314,12 @@ SIM_SEEDS ?= 1000
 SEEDS ?= $(SIM_SEEDS)
 SIM_ARGS ?=
 
-.PHONY: sim
+.PHONY: sim sim-replay
 sim: $(B)/sim ## whole lives of the server on a simulated kernel: make sim SEEDS=5000, SEED=42 for one (PROFILE=storm)
 	$(Q)$(B)/sim $(if $(SEED),--seed=$(SEED),--seeds=$(SEEDS)) $(if $(PROFILE),--profile=$(PROFILE)) $(SIM_ARGS)
+
+sim-replay: $(B)/sim ## a seed is the same run each time
+	$(Q)tests/sim/replay.sh $< 100
 
 $(B)/sim: $(sim_objects) $(O)/sim/libringspun.a
 	$(call say,LINK,$@)
@@ -324,7 +330,7 @@ $(O)/sim/libringspun.a: $(library) tests/sim/redefine.syms
 
 # tests/sim/mutants/X.patch is a bug on purpose: that file of src is compiled with it, and linked in front of the library.
 sim_mutants := $(patsubst tests/sim/mutants/%.patch,$(B)/mutants/%,$(wildcard tests/sim/mutants/*.patch))
-SIM_MUTANT_SEEDS ?= 200
+SIM_MUTANT_SEEDS ?= 300
 
 .PHONY: sim-mutants
 sim-mutants: $(B)/sim $(sim_mutants) ## bugs made on purpose, each of which the simulation catches
@@ -342,7 +348,7 @@ $(B)/mutants/%: tests/sim/mutants/%.patch $(sim_objects) $(O)/sim/libringspun.a
 
 # ---------------------------------------------------------------- the code's form
 
-c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] bench/*/*.[ch]))
+c_files := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/unit/*.[ch] tests/sim/*.[ch] tests/fuzz/*.[ch] bench/*.[ch] bench/*/*.[ch]))
 tidy_files := $(sort $(filter %.c,$(sources)) $(wildcard src/main.c src/fiber/switch_ucontext.c bench/*.c bench/micro/*.c) $(load_sources))
 
 .PHONY: layers tidy format

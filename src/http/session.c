@@ -302,28 +302,25 @@ static enum read_result read_body(struct work *work, const struct route *route, 
     return read_on(work);
 }
 
+/*
+ * refuse_for_room - there is no memory for a request or its response: say what a full
+ * server says, out of the fiber's own stack. Returns whether it left.
+ */
+static __attribute__((noinline)) bool refuse_for_room(struct work *work)
+{
+    char response[LISTENER_REFUSAL_BYTES];
+    size_t length = service_refusal(response, sizeof(response));
+    return flush(work) == 0 && settle(work) == 0 &&
+           conn_write(&work->session->conn, (struct slice){.at = response, .length = length},
+                      write_deadline_ns(work)) == 0;
+}
+
 /* How a connection is left: what still comes behind the last answer would make the close a reset. */
 enum leave {
     LEAVE_AT_ONCE,
     LEAVE_LOOKING, /* behind an answer: linger if something has come by then */
     LEAVE_LINGERING
 };
-
-/*
- * refuse_for_room - there is no memory for a request or its response: say what a full
- * server says, out of the fiber's own stack. Linger if it left.
- */
-static __attribute__((noinline)) enum leave refuse_for_room(struct work *work)
-{
-    char response[LISTENER_REFUSAL_BYTES];
-    size_t length = service_refusal(response, sizeof(response));
-    if (flush(work) < 0 || settle(work) < 0 ||
-        conn_write(&work->session->conn, (struct slice){.at = response, .length = length},
-                   write_deadline_ns(work)) < 0) {
-        return LEAVE_AT_ONCE;
-    }
-    return LEAVE_LINGERING;
-}
 
 /* exchange_one - one request and its response. Returns true when the connection persists. */
 static bool exchange_one(struct work *work, enum leave *leave)
@@ -352,7 +349,7 @@ static bool exchange_one(struct work *work, enum leave *leave)
         return false;
     }
     if (read == READ_NO_ROOM) {
-        *leave = refuse_for_room(work);
+        *leave = refuse_for_room(work) ? LEAVE_LINGERING : LEAVE_AT_ONCE;
         return false;
     }
     if (read == READ_REFUSED) {
@@ -375,7 +372,9 @@ static bool exchange_one(struct work *work, enum leave *leave)
     int result = respond(work, &response, &framing);
     log_request(work, &response, &framing);
     if (result < 0) {
-        *leave = result == -ENOMEM ? refuse_for_room(work) : LEAVE_AT_ONCE;
+        if (result == -ENOMEM && refuse_for_room(work)) {
+            *leave = LEAVE_LINGERING;
+        }
         return false;
     }
     if (!framing.keep_alive) {

@@ -69,7 +69,7 @@ static bool read_head(struct answer *answer, const char *in)
     answer->closes = strcmp(connection, "close") == 0;
     answer->keeps = strcmp(connection, "keep-alive") == 0;
     answer->length = strtoul(length, NULL, 10);
-    return length[0] != '\0' && answer->date[0] != '\0' &&
+    return (length[0] != '\0' || answer->status == 204) && answer->date[0] != '\0' &&
            (connection[0] == '\0' || answer->closes || answer->keeps);
 }
 
@@ -133,10 +133,11 @@ static void check_persistence(struct client *client, const struct request *reque
 /* check_refusal - there was no place for this client; has it come at a bad time? */
 static bool check_refusal(struct client *client, const struct answer *answer)
 {
-    if (answer->status != 503 || client->answered > 0 || answer->retry[0] == '\0') {
+    if (answer->status != 503 || answer->retry[0] == '\0') {
         return false;
     }
-    if (!sim_world.scarce && !client_is_excused(client)) {
+    bool memory = sim_world.memory_faults > client->memory_faults; /* for a request, then */
+    if (!memory && (client->answered > 0 || (!sim_world.scarce && !client_is_excused(client)))) {
         fail_answer(client, "refused, and there is room", answer);
     }
     client->refused = true;

@@ -48,6 +48,8 @@ struct request {
     int status;
     enum body_kind kind;
     const char *allow;
+    const char *method;   /* NULL: as request.c draws it */
+    bool directory;       /* of /directory */
     uint64_t delay_ns;    /* its answer comes so much later, not earlier */
     uint64_t deadline_ns; /* of /product; 0: none */
     unsigned count;       /* of /fanout */
@@ -98,7 +100,10 @@ struct client {
     bool refused;            /* there was no place for it */
     bool over;               /* judged */
     uint64_t last_answer_ns; /* or when it came */
-    uint64_t conn_number;    /* of the fiber that answered /currentThread */
+    /* the entry that it has in /directory */
+    unsigned entry_stage;
+    char entry_key[32], entry_json[96];
+    uint64_t conn_number; /* of the fiber that answered /currentThread */
     /* what had gone wrong in the world when it came */
     unsigned memory_faults, descriptor_faults, upstream_faults, upstream_trouble;
 };

@@ -16,8 +16,8 @@ static void draw_habits(struct client *client)
 {
     static const size_t pieces[] = {3, 40, 400, 100000};
     client->conduct = (enum conduct)kernel_random(CONDUCTS);
-    client->half_closes = client->conduct == FINISHES ||
-                          (client->conduct != STAYS && kernel_random(4) == 0);
+    client->half_closes =
+        client->conduct == FINISHES || (client->conduct != STAYS && kernel_random(2) == 0);
     client->slow_reader = kernel_random(6) == 0;
     client->dawdles = kernel_random(8) == 0;
     client->piece_max = pieces[kernel_random(4)];

@@ -114,7 +114,7 @@ static int on_send(struct kernel_file *file, const struct io_uring_sqe *sqe, siz
 {
     if (comes(sim_world.rates.severs)) {
         hurt(file);
-        if (kernel_random(3) == 0) {
+        if (kernel_random(2) == 0) {
             return pick(send_ends);
         }
         sim_note("!reset by the network", 0, 0, 0);

@@ -77,10 +77,15 @@ static void check_error(const struct client *client, const struct request *reque
 static void check_text(const struct client *client, const struct request *request,
                        const struct answer *answer, const char *expected)
 {
+    if (request->directory && sim_world.memory_faults > client->memory_faults &&
+        answer->body_length == 21 && memcmp(answer->body, "{\"count\":0,\"keys\":[]}", 21) == 0) {
+        return; /* the entry could not be put */
+    }
     size_t length = strlen(expected);
-    const char *type = expected[0] == '{'       ? "application/json"
-                       : request->allow != NULL ? ""
-                                                : "text/plain;charset=UTF-8";
+    bool typed = request->allow == NULL && request->status == 200;
+    const char *type = !typed               ? ""
+                       : expected[0] == '{' ? "application/json"
+                                            : "text/plain;charset=UTF-8";
     if (answer->length != length || strcmp(answer->type, type) != 0 ||
         (!request->head_only && memcmp(answer->body, expected, length) != 0)) {
         wrong(client, request, answer, expected);
@@ -223,6 +228,8 @@ static bool is_excused(const struct client *client, const struct request *reques
 {
     bool memory = sim_world.memory_faults > client->memory_faults;
     switch (answer->status) {
+    case 404:
+        return memory && request->directory; /* the entry could not be put */
     case 400:
         return client_is_at_torso(client);
     case 408:

@@ -22,8 +22,10 @@ void client_put(struct client *client, const char *text, size_t length)
             abort();
         }
     }
-    memcpy(client->out + client->out_length, text, length);
-    client->out_length += length;
+    if (length > 0) {
+        memcpy(client->out + client->out_length, text, length);
+        client->out_length += length;
+    }
 }
 
 static void say(struct client *client, const char *text)
@@ -188,6 +190,41 @@ static void of_fanout(struct request *request)
     request->kind = BODY_FANOUT;
 }
 
+/* of_directory - put an entry, get it, find it by its attribute, delete it: one after the other. */
+static void of_directory(struct client *client, struct request *request)
+{
+    unsigned stage = client->entry_stage++ % 4;
+    request->directory = true;
+    request->method = "GET";
+    if (stage == 0) {
+        snprintf(client->entry_key, sizeof(client->entry_key), "k%" PRIu64, ++serial);
+        snprintf(client->entry_json, sizeof(client->entry_json),
+                 "{\"owner\":\"o%s\",\"size\":%" PRIu64 "}", client->entry_key,
+                 kernel_random(1000000));
+    }
+    snprintf(request->path, sizeof(request->path),
+             stage == 2 ? "/directory?owner=o%s" : "/directory/%s", client->entry_key);
+    switch (stage) {
+    case 0:
+        request->method = "PUT";
+        request->status = 201;
+        set_body(request, BODY_TEXT, "");
+        break;
+    case 1:
+        set_body(request, BODY_TEXT, client->entry_json);
+        break;
+    case 2:
+        snprintf(request->body, sizeof(request->body), "{\"count\":1,\"keys\":[\"%s\"]}",
+                 client->entry_key);
+        request->kind = BODY_TEXT;
+        break;
+    default:
+        request->method = "DELETE";
+        request->status = 204;
+        set_body(request, BODY_TEXT, "");
+    }
+}
+
 static void of_nowhere(struct request *request)
 {
     snprintf(request->path, sizeof(request->path), "/nowhere/%" PRIu64, ++serial);
@@ -300,8 +337,8 @@ static void add_malformed(struct client *client, struct request *request)
 static void add_whole(struct client *client, struct request *request)
 {
     char line[BODY_MAX + 64];
-    const char *method = "GET";
-    if (request->status == 200) {
+    const char *method = request->method != NULL ? request->method : "GET";
+    if (request->status == 200 && request->method == NULL) {
         method = of_method(request);
     }
     request->http_1_0 = kernel_random(12) == 0;
@@ -324,6 +361,12 @@ static void add_whole(struct client *client, struct request *request)
     }
     for (uint64_t i = kernel_random(3); i > 0; i--) {
         say(client, "X-Filler: 0123456789 abcdefghijklmnopqrstuvwxyz\r\n");
+    }
+    if (request->status == 201) {
+        snprintf(line, sizeof(line), "Content-Length: %zu\r\n\r\n%s", strlen(client->entry_json),
+                 client->entry_json);
+        say(client, line);
+        return;
     }
     if (!body) {
         say(client, "\r\n");
@@ -355,10 +398,15 @@ bool request_add(struct client *client)
     if (kernel_random(24) == 0) {
         add_malformed(client, request);
     } else {
-        if (client->port == SIM_APP_PORT) {
+        if (client->port == SIM_APP_PORT && kernel_random(8) == 0) {
+            of_directory(client, request);
+        } else if (client->port == SIM_APP_PORT) {
             request->calls = true; /* of_bad_delay asks */
             void (*of)(struct request *) =
                 of_app[kernel_random(sizeof(of_app) / sizeof(of_app[0]))];
+            if (!sim_world.remote_is_ours && kernel_random(3) == 0) {
+                of = of_blocking; /* that remote is what is looked at then */
+            }
             request->calls = of == of_bad_delay;
             of(request);
         } else {

@@ -7,62 +7,16 @@
  *
  * What was sent for which path is kept, so that an answer can be held against it.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel_parts.h"
-#include "sim.h"
+#include "upstream_parts.h"
 
 #define LINES_MAX 512
-#define RECORDS_MAX 2048
-#define PATH_MAX_BYTES 128
-#define HEARD_MAX 2048
-
-enum fate {
-    BY_LENGTH,
-    BY_CHUNKS,
-    UNTIL_CLOSE,
-    AND_CLOSE,
-    AFTER_INTERIM,
-    AND_MORE, /* bytes behind the answer that nobody asked for */
-    GOOD_FATES,
-    STATUS_500 = GOOD_FATES,
-    STATUS_503,
-    NONSENSE,
-    CUT,
-    RESET,
-    CLOSE_AT_ONCE,
-    HANG,
-    FATES
-};
-
-/* One call, from its request to its fate. */
-struct record {
-    char path[PATH_MAX_BYTES];
-    char body[PATH_MAX_BYTES + 64];
-    bool good, done;
-};
-
-/* One connection of the server's. */
-struct line {
-    struct kernel_file *peer; /* NULL: free */
-    uint64_t seen_wakes;
-    char heard[HEARD_MAX];
-    size_t heard_length;
-    struct record *record; /* in work */
-    enum fate fate;
-    char answer[1024];
-    size_t answer_length, sent;
-    uint64_t due_ns;  /* when the next piece leaves */
-    uint64_t hush_ns; /* when it closes though it is pooled; 0: it does not */
-};
 
 static struct line lines[LINES_MAX];
 static struct line *lines_end = lines; /* behind the last that was ever used */
-static struct record records[RECORDS_MAX];
-static size_t record_count;
 static unsigned bad_percent, pieces_percent, hush_percent, trouble_percent;
 static unsigned trouble;
 static uint64_t trouble_ends_ns, trouble_next_ns;
@@ -72,131 +26,18 @@ void upstream_open(void)
 {
     static const unsigned moods[] = {0, 0, 5, 20, 60};
     bad_percent = sim_world.profile == SIM_CALM ? 0 : moods[kernel_random(5)];
-    hush_percent = (unsigned)kernel_random(30);
+    hush_percent = (unsigned)kernel_random(60);
     pieces_percent = (unsigned)kernel_random(60);
     trouble_percent = bad_percent;
-    record_count = 0;
     trouble_next_ns = kernel_now_ns() + kernel_random(3 * NS_PER_S);
     kernel_serve(SIM_REMOTE_PORT);
-}
-
-/* delay_of - that the path asks for; what its text says is checked on the other side. */
-static uint64_t delay_of(const char *path)
-{
-    char *end;
-    if (strncmp(path, "/remote/", 8) != 0) {
-        return strncmp(path, "/reviews/", 9) == 0 ? 2 * NS_PER_S : NS_PER_S;
-    }
-    uint64_t whole = strtoull(path + 8, &end, 10);
-    uint64_t unit = strstr(path, "ms") != NULL ? NS_PER_MS : NS_PER_S;
-    uint64_t delay_ns = whole * unit;
-    for (unit /= 10; *end == '.' || (*end >= '0' && *end <= '9'); end++) {
-        if (*end != '.') {
-            delay_ns += (uint64_t)(*end - '0') * unit;
-            unit /= 10;
-        }
-    }
-    return delay_ns + 1;
-}
-
-static void put(struct line *line, const char *text)
-{
-    size_t length = strlen(text);
-    memcpy(line->answer + line->answer_length, text, length);
-    line->answer_length += length;
-}
-
-static void put_chunks(struct line *line, const char *body)
-{
-    char head[32];
-    size_t left = strlen(body);
-    put(line, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    while (left > 0) {
-        size_t piece = 1 + kernel_random(left);
-        snprintf(head, sizeof(head), "%zx%s\r\n", piece, kernel_random(4) == 0 ? ";x=y" : "");
-        put(line, head);
-        memcpy(line->answer + line->answer_length, body, piece);
-        line->answer_length += piece;
-        put(line, "\r\n");
-        body += piece;
-        left -= piece;
-    }
-    put(line, "0\r\n\r\n");
-}
-
-static void put_length(struct line *line, const char *status, const char *fields)
-{
-    char head[160];
-    snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nContent-Length: %zu\r\n%s\r\n", status,
-             strlen(line->record->body), fields);
-    put(line, head);
-    put(line, line->record->body);
-}
-
-static void put_nonsense(struct line *line)
-{
-    static const char *kinds[] = {
-        "SSH-2.0-OpenSSH_9.9\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-        "HTTP/1.1 abc\r\n\r\n",
-        "\r\n\r\nHTTP/1.1 200\r\nA B: c\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-    };
-    put(line, kinds[kernel_random(sizeof(kinds) / sizeof(kinds[0]))]);
-}
-
-static void compose(struct line *line)
-{
-    line->answer_length = line->sent = 0;
-    switch (line->fate) {
-    case BY_CHUNKS:
-        put_chunks(line, line->record->body);
-        break;
-    case UNTIL_CLOSE:
-        put(line, "HTTP/1.1 200 OK\r\nServer: x\r\n\r\n");
-        put(line, line->record->body);
-        break;
-    case AND_CLOSE:
-        put_length(line, "200 OK", "Connection: close\r\n");
-        break;
-    case AFTER_INTERIM:
-        put(line, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
-        put_length(line, "200 OK", "");
-        break;
-    case AND_MORE:
-        put_length(line, "200 OK", "");
-        put(line, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nunasked!");
-        break;
-    case STATUS_500:
-        put_length(line, "500 Internal Server Error", "");
-        break;
-    case STATUS_503:
-        put_length(line, "503 Service Unavailable", "Retry-After: 1\r\n");
-        break;
-    case NONSENSE:
-        put_nonsense(line);
-        break;
-    case CLOSE_AT_ONCE:
-    case HANG:
-        break;
-    default: /* BY_LENGTH, and what of it is cut */
-        put_length(line, "200 OK", "Content-Type: text/plain\r\n");
-    }
-    if (line->fate == CUT || line->fate == RESET) {
-        line->answer_length = kernel_random(line->answer_length);
-    }
 }
 
 /* begin - a request has come whole. */
 static void begin(struct line *line, size_t length)
 {
-    if (record_count == RECORDS_MAX) {
-        sim_fail("the upstream has no room for another call");
-    }
-    struct record *record = &records[record_count++];
-    memset(record, 0, sizeof(*record));
-    if (sscanf(line->heard, "GET %127s HTTP/1.1\r\n", record->path) != 1 ||
+    char path[PATH_MAX_BYTES];
+    if (sscanf(line->heard, "GET %127s HTTP/1.1\r\n", path) != 1 ||
         strstr(line->heard, "\r\nHost: 127.0.0.1:8085\r\n") == NULL) {
         sim_fail("the upstream was asked nonsense: \"%.*s\"", (int)length, line->heard);
     }
@@ -204,26 +45,18 @@ static void begin(struct line *line, size_t length)
         sim_fail("the upstream was asked again before it answered: \"%s\"", line->heard + length);
     }
     line->heard_length = 0;
-    line->record = record;
+    line->record = record_new(path);
     line->fate = kernel_random(100) < bad_percent
                      ? (enum fate)(GOOD_FATES + kernel_random(FATES - GOOD_FATES))
                      : (enum fate)kernel_random(GOOD_FATES);
-    record->good = line->fate < GOOD_FATES;
-    char path[PATH_MAX_BYTES];
-    memcpy(path, record->path, sizeof(path));
-    snprintf(record->body, sizeof(record->body),
-             strncmp(path, "/remote/", 8) == 0 ? "upstream says %s, call %zu"
-                                               : "{\"of\":\"%s\",\"call\":%zu}",
-             path, record_count);
-    compose(line);
-    line->due_ns = kernel_now_ns() + delay_of(record->path);
-    if (strstr(record->path, "?fail=") != NULL) {
+    line->due_ns = kernel_now_ns() + delay_of(path);
+    if (strstr(path, "?fail=") != NULL) {
         line->due_ns = kernel_now_ns() + 100 * NS_PER_MS;
-        record->good = false;
         line->fate = STATUS_500;
-        compose(line);
     }
-    sim_note("upstream asked", record_count, (uint64_t)line->fate, line->due_ns);
+    line->record->good = line->fate < GOOD_FATES;
+    compose(line);
+    sim_note("upstream asked", (uint64_t)(line - lines), (uint64_t)line->fate, line->due_ns);
 }
 
 static void hang_up(struct line *line, bool reset)
@@ -317,6 +150,37 @@ static void speak(struct line *line)
     }
 }
 
+/* is_asked - the server has begun to send a request on it: what came now would be its answer. */
+static bool is_asked(const struct line *line)
+{
+    if (kernel_knobs.stall_percent > 0) {
+        return true; /* for all that can be seen from here */
+    }
+    for (const struct kernel_ring *ring = kernel__rings(); ring != NULL; ring = ring->next) {
+        for (size_t i = 0; i < ring->op_count; i++) {
+            if (ring->ops[i]->sqe.opcode == IORING_OP_SEND &&
+                ring->ops[i]->file == line->peer->other) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* end_idle - it was pooled for long enough: it is closed, or bytes come that nobody asked for. */
+static void end_idle(struct line *line)
+{
+    static const char unasked[] = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nunasked!";
+    line->hush_ns = 0;
+    if (kernel_random(2) == 0 && !is_asked(line)) {
+        sim_note("!unasked bytes", 0, 0, 0);
+        (void)peer_send(line->peer, unasked, sizeof(unasked) - 1);
+        return;
+    }
+    sim_note("!pooled connection closed", 0, 0, 0);
+    hang_up(line, kernel_random(4) == 0);
+}
+
 static void act(struct line *line)
 {
     uint64_t now_ns = kernel_now_ns();
@@ -329,8 +193,7 @@ static void act(struct line *line)
     }
     if (line->peer != NULL && line->record == NULL && line->hush_ns != 0 &&
         line->hush_ns <= now_ns) {
-        sim_note("!pooled connection closed", 0, 0, 0);
-        hang_up(line, kernel_random(4) == 0);
+        end_idle(line);
     }
 }
 
@@ -423,34 +286,6 @@ void upstream_close(void)
         kernel_answer(SIM_REMOTE_PORT);
         trouble_ends_ns = 0;
     }
-}
-
-const char *upstream_has(const char *path)
-{
-    for (size_t i = record_count; i-- > 0;) {
-        if (records[i].good && records[i].done && strcmp(records[i].path, path) == 0) {
-            return records[i].body;
-        }
-    }
-    return NULL;
-}
-
-unsigned upstream_good(const char *path)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < record_count; i++) {
-        count += records[i].good && records[i].done && strcmp(records[i].path, path) == 0;
-    }
-    return count;
-}
-
-unsigned upstream_bad(const char *path)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < record_count; i++) {
-        count += !records[i].good && strcmp(records[i].path, path) == 0;
-    }
-    return count;
 }
 
 unsigned upstream_trouble(void)

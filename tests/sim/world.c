@@ -41,7 +41,7 @@ static void draw_timing(void)
     kernel_knobs.late_percent = (unsigned)kernel_random(60);
     kernel_knobs.chop_percent = (unsigned)kernel_random(60);
     kernel_knobs.race_percent = (unsigned)kernel_random(100);
-    kernel_knobs.break_percent = one_of(0, 5, 30);
+    kernel_knobs.break_percent = one_of(0, 10, 60);
     kernel_knobs.recv_cap = kernel_random(3) != 0;
     kernel_knobs.ghost_percent = one_of(0, 0, 10);
     kernel_knobs.slow_percent = one_of(0, 0, 5);
@@ -64,7 +64,7 @@ static void draw_rates(void)
     bool scarce = sim_world.profile == SIM_SCARCE || sim_world.profile == SIM_STORM;
     *rates = (struct sim_rates){.calls = one_of(0, 10, 80)};
     if (network) {
-        rates->severs = one_of(2, 10, 40);
+        rates->severs = one_of(5, 20, 60);
     }
     if (scarce) {
         rates->descriptors = one_of(0, 20, 200);
@@ -123,6 +123,17 @@ static void open_calls(void)
     process->app.fanout_calls_max = limits_fanout_calls(process->total.max);
 }
 
+static void open_directory(void)
+{
+    struct process *process = &sim_world.process;
+    struct directory_setup setup = {.entries_max = 100000, .bytes_max = 64 << 20};
+    sys_random(&setup.hash_key, sizeof(setup.hash_key));
+    process->app.directory = &process->directory;
+    if (directory_init(&process->directory, &setup) < 0) {
+        sim_fail("directory_init");
+    }
+}
+
 static void open_process(void)
 {
     struct process *process = &sim_world.process;
@@ -137,6 +148,7 @@ static void open_process(void)
         sim_fail("servers_open");
     }
     open_calls();
+    open_directory();
     servers_start(process);
 }
 
@@ -153,7 +165,8 @@ static size_t what_stays(void)
             blocks++;
         }
     }
-    return blocks;
+    /* An entry of the clients' has one attribute that nobody else has. */
+    return blocks + 2 * (size_t)atomic_load(&sim_world.process.directory.entries);
 }
 
 void sim_open(uint64_t seed, int profile)
@@ -166,7 +179,7 @@ void sim_open(uint64_t seed, int profile)
     sim_world.profile =
         profile >= 0 ? (enum sim_profile)profile : (enum sim_profile)kernel_random(SIM_PROFILES);
     sim_world.carriers = kernel_random(3) == 0 ? 2 + (unsigned)kernel_random(2) : 1;
-    sim_world.remote_is_ours = kernel_random(3) != 0;
+    sim_world.remote_is_ours = kernel_random(2) == 0;
     sim_world.tick_ns = kernel_random(3) == 0 ? 0 : 20 * NS_PER_US;
     draw_timing();
     draw_rates();
@@ -367,6 +380,7 @@ void sim_close(void)
     drive_run();
     servers_close(process);
     client_pool_fini(&process->remote_calls);
+    directory_fini(&process->directory);
     sys_close(process->app.wake_fd);
     drive_stop();
     config_fini(&sim_world.config);

@@ -72,7 +72,6 @@ struct kernel_ring {
     unsigned sq_entries, sq_count;
     struct ring_event *cq; /* completions not reaped yet, oldest first */
     size_t cq_count, cq_capacity;
-    size_t cq_visible;         /* of them; the others overflow, and come in at the next enter */
     struct ring_event *ghosts; /* completions to be told once more */
     size_t ghost_count;
     uint64_t ghosts_told;
