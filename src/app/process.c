@@ -119,7 +119,14 @@ static int start_carriers(struct process *process, unsigned count)
             char why[384];
             bool refused =
                 result == -EPERM || result == -EACCES || result == -ENOSYS || result == -EINVAL;
-            ring_refusal(result, why, sizeof(why));
+            if (result == -EAGAIN) {
+                snprintf(why, sizeof(why),
+                         "no thread for carrier-%u: raise the limit of processes and threads "
+                         "('ulimit -u', TasksMax=, --pids-limit), or that of memory",
+                         process->carrier_count);
+            } else {
+                ring_refusal(result, why, sizeof(why));
+            }
             process_stop_carriers(process);
             process_free_carriers(process);
             return process_refuse(refused ? RUN_NO_IO_URING : RUN_FAILED, "%s", why);

@@ -148,6 +148,9 @@ static void serve(struct process *process)
                 on_end_signal(process);
             }
         }
+        if (servers_failed(process)) {
+            sys_exit_now(process_refuse(RUN_FAILED, "no memory to start"));
+        }
         advance(process);
         look_after(process);
     }

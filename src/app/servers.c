@@ -240,6 +240,15 @@ void servers_start(struct process *process)
     }
 }
 
+bool servers_failed(const struct process *process)
+{
+    bool failed = false;
+    for (unsigned i = 0; i < process->server_count; i++) {
+        failed = failed || atomic_load(&process->servers[i].listener.failed);
+    }
+    return failed;
+}
+
 void servers_describe(const struct process *process, char *dst, size_t size)
 {
     size_t length = 0;

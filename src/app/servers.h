@@ -32,6 +32,9 @@ int servers_open(struct process *process) WARN_UNUSED;
 /* servers_start - accept on all of them, a line of log each. */
 void servers_start(struct process *process);
 
+/* servers_failed - one of them got no memory to accept: the start has failed after all. */
+bool servers_failed(const struct process *process);
+
 /* servers_describe - in a line: "8080 http, 8085 remote; 2 carriers"; cut to size. */
 void servers_describe(const struct process *process, char *dst, size_t size);
 

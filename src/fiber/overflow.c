@@ -100,7 +100,11 @@ int overflow_install_thread(void)
     if (stack.ss_sp == NULL) {
         return -ENOMEM;
     }
-    must(sigaltstack(&stack, &alternate.before) == 0);
+    if (sigaltstack(&stack, &alternate.before) < 0) {
+        int error = -errno;
+        free(stack.ss_sp);
+        return error;
+    }
     alternate.memory = stack.ss_sp;
     return 0;
 }

@@ -246,6 +246,19 @@ static void complain(struct acceptor *acceptor, int error)
     }
 }
 
+/*
+ * lose - a connection failed before it was accepted (or the call was interrupted): on
+ * to the next, but when it is so each time something is wrong, and nothing to spin for.
+ */
+static void lose(struct acceptor *acceptor, int error)
+{
+    if (++acceptor->lost_in_a_row >= ACCEPTS_PER_TURN) {
+        acceptor->lost_in_a_row = 0;
+        complain(acceptor, error);
+        (void)sleep_for(SHORTAGE_WAIT_NS);
+    }
+}
+
 /* accept_some - take at most a turn's worth. Returns 0 when there may be more, -EAGAIN when the queue is empty. */
 static int accept_some(struct acceptor *acceptor)
 {
@@ -254,6 +267,7 @@ static int accept_some(struct acceptor *acceptor)
     for (int i = 0; i < count; i++) {
         int fd = sys_accept(acceptor->listener->fd);
         if (fd >= 0) {
+            acceptor->lost_in_a_row = 0;
             place(acceptor, fd);
             continue;
         }
@@ -272,6 +286,10 @@ static int accept_some(struct acceptor *acceptor)
             break;
         case -EAGAIN:
             return -EAGAIN;
+        case -ECONNABORTED:
+        case -EINTR:
+            lose(acceptor, error);
+            break;
         default: /* no slot, no memory: wait for things to get better, do not spin */
             complain(acceptor, error);
             (void)sleep_for(SHORTAGE_WAIT_NS);
@@ -349,15 +367,22 @@ static void run_start(struct message *message)
     struct acceptor *acceptor = container_of(message, struct acceptor, start);
     struct fiber_name name = {.prefix = acceptor->listener->setup.name};
     acceptor->fiber = fiber_spawn(&acceptor->carrier->sched, name, acceptor_run, acceptor);
-    must(acceptor->fiber != NULL); /* out of memory at the start ends the start */
+    if (acceptor->fiber == NULL) {
+        /* Whoever started it ends the start. */
+        atomic_store(&acceptor->listener->failed, true);
+        if (acceptor->listener->on_closed != NULL) {
+            acceptor->listener->on_closed(acceptor->listener);
+        }
+    }
 }
 
 static void run_drain(struct message *message)
 {
     struct acceptor *acceptor = container_of(message, struct acceptor, drain);
     acceptor->draining = true;
-    must(acceptor->fiber != NULL);
-    fiber_wake(acceptor->fiber);
+    if (acceptor->fiber != NULL) {
+        fiber_wake(acceptor->fiber);
+    }
 }
 
 int listener_open(struct listener *listener, const struct listener_setup *setup)

@@ -70,6 +70,7 @@ struct acceptor {
     bool ready; /* the poll said so, or there may be more than was taken */
     bool draining;
     unsigned refusals;      /* refusal fibers alive on this carrier */
+    unsigned lost_in_a_row; /* connections that failed while they waited to be accepted */
     uint64_t complained_ns; /* when the last line about descriptors was logged */
 };
 
@@ -80,7 +81,9 @@ struct listener {
     atomic_uint open_acceptors; /* the last to end closes fd */
     atomic_uint_fast64_t accepted;
     atomic_uint_fast64_t refused;
-    /* called on some carrier when the last acceptor has ended: nothing is accepted any more */
+    atomic_bool failed; /* no memory for an acceptor's fiber at the start */
+    /* called on some carrier when the last acceptor has ended: nothing is accepted any more; and
+     * when failed has been set */
     void (*on_closed)(struct listener *listener);
     /*
      * Called on an acceptor's fiber when no descriptor is left; NULL: none can be had. Must not

@@ -15,14 +15,37 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/must.h"
 #include "base/time.h"
 #include "ring/ring_restrict.h"
 
+/* The kernel has no memory for what is to be submitted: so long until the next try. */
+#define SHORTAGE_WAIT_NS (NS_PER_MS)
+
+/* How often a probe waits for its completion. */
+#define PROBE_TRIES 8
+
 /* Below this the rings are of no use: give up on -ENOMEM. */
 #define CQ_ENTRIES_MIN 64u
+
+/*
+ * shortage - is that the answer of a kernel that is short of memory (or of places in the CQ)?
+ *
+ * What was not submitted stays in the queue. Where memory is short, the thread rests
+ * for a moment: the loop would try again and again at once.
+ */
+static bool shortage(int result)
+{
+    if (result == -EAGAIN || result == -ENOMEM) {
+        struct timespec rest = {.tv_nsec = (long)SHORTAGE_WAIT_NS};
+        (void)nanosleep(&rest, NULL);
+        return true;
+    }
+    return result == -EBUSY;
+}
 
 static int queue_init(struct ring *ring, unsigned sq_entries, unsigned cq_entries)
 {
@@ -97,11 +120,14 @@ static bool probe_recv_cap(struct ring *ring)
     sqe->buf_group = RING_BUFFER_GROUP;
     sqe->optlen = 2 * RING_BUFFER_BYTES;
     struct ring_event event = {.result = -EINVAL};
-    ring_enter(ring, NS_PER_S);
-    size_t count = ring_reap(ring, &event, 1);
-    must(count == 1); /* the pair is closed: the recv cannot be waiting */
+    /* The pair is closed, so the recv cannot be waiting; but a signal may end the enter. */
+    bool told = false;
+    for (int i = 0; i < PROBE_TRIES && !told; i++) {
+        ring_enter(ring, NS_PER_S);
+        told = ring_reap(ring, &event, 1) == 1;
+    }
     close(pair[0]);
-    return event.result == 0;
+    return told && event.result == 0;
 }
 
 int ring_init(struct ring *ring, const struct ring_setup *setup)
@@ -125,7 +151,12 @@ int ring_init(struct ring *ring, const struct ring_setup *setup)
         goto undo_buffers;
     }
     /* A seccomp profile may allow the other two calls and refuse io_uring_enter. */
-    result = io_uring_get_events(&ring->uring);
+    for (int i = 0; i < PROBE_TRIES; i++) {
+        result = io_uring_get_events(&ring->uring);
+        if (result != -EINTR && !shortage(result)) {
+            break;
+        }
+    }
     if (result < 0) {
         goto undo_buffers;
     }
@@ -153,11 +184,12 @@ struct io_uring_sqe *ring_sqe(struct ring *ring)
     while (unlikely(sqe == NULL)) {
         /* SUBMIT_ALL: one call takes the whole queue, unless the CQ is in overflow (-EBUSY). */
         int result = io_uring_submit(&ring->uring);
-        if (result == -EBUSY || result == -EAGAIN) {
+        bool short_of = shortage(result);
+        if (short_of) {
             io_uring_get_events(
                 &ring->uring); /* moves overflowed completions into the CQ's free places */
         }
-        must(result >= 0 || result == -EBUSY || result == -EAGAIN || result == -EINTR);
+        must(result >= 0 || short_of || result == -EINTR);
         sqe = io_uring_get_sqe(&ring->uring);
     }
     return sqe;
@@ -178,9 +210,8 @@ void ring_enter(struct ring *ring, uint64_t wait_ns)
                                          .tv_nsec = (long long)(wait_ns % NS_PER_S)};
         result = io_uring_submit_and_wait_timeout(&ring->uring, &ignored, 1, &wait, NULL);
     }
-    /* -EBUSY, -EAGAIN: reap, then the entries still queued go with the next call. */
-    must(result >= 0 || result == -ETIME || result == -EINTR || result == -EBUSY ||
-         result == -EAGAIN);
+    /* Short of something: reap, then the entries still queued go with the next call. */
+    must(result >= 0 || result == -ETIME || result == -EINTR || shortage(result));
 }
 
 size_t ring_reap(struct ring *ring, struct ring_event *dst, size_t capacity)

@@ -17,6 +17,7 @@
 #include "ring/ring.h"
 
 #define PROBE_WAIT_NS (NS_PER_S / 2)
+#define PROBE_TRIES 4u
 #define PAGE_BYTES ((size_t)4096) /* what counts is rounded up to pages, 4 KiB or more */
 
 /* ---------------------------------------------------------------- without a ring of ours */
@@ -87,8 +88,12 @@ static bool has_recv_cap(struct ring *ring)
 /* next_event - the next completion; false when none comes in time. */
 static bool next_event(struct ring *ring, struct ring_event *event)
 {
-    ring_enter(ring, PROBE_WAIT_NS);
-    return ring_reap(ring, event, 1) == 1;
+    bool told = false;
+    for (unsigned i = 0; i < PROBE_TRIES && !told; i++) {
+        ring_enter(ring, PROBE_WAIT_NS / PROBE_TRIES); /* a signal may end it */
+        told = ring_reap(ring, event, 1) == 1;
+    }
+    return told;
 }
 
 static bool has_multishot_recv(struct ring *ring)

@@ -45,7 +45,10 @@ void sys_sleep_until(uint64_t deadline_ns);
 int sys_listen(const char *address, uint16_t *port) WARN_UNUSED;
 
 /*
- * sys_accept - the next connection of a listener, TCP_NODELAY; -EAGAIN none is waiting.
+ * sys_accept - the next connection of a listener, TCP_NODELAY.
+ *
+ * Returns  descriptor; -EAGAIN none is waiting; -ECONNABORTED that one has failed
+ *          meanwhile, in whatever way, or -EINTR: try the next; others
  *
  * The descriptor is a blocking one: on a non-blocking one the ring answers
  * -EAGAIN instead of waiting (REQ_F_NOWAIT in the kernel's io_uring.c).

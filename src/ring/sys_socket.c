@@ -92,26 +92,22 @@ int sys_listen(const char *address, uint16_t *port)
 
 int sys_accept(int listener)
 {
-    for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0) {
-            return fd;
-        }
-        switch (errno) {
-        case EINTR:
-        /* accept(2): errors of the connection itself, to be treated as "try the next". */
-        case ECONNABORTED:
-        case EPROTO:
-        case ENOPROTOOPT:
-        case ENETDOWN:
-        case ENETUNREACH:
-        case ENONET:
-        case EHOSTDOWN:
-        case EHOSTUNREACH:
-            continue;
-        default:
-            return -errno;
-        }
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+        return fd;
+    }
+    switch (errno) {
+    /* accept(2): errors of the connection itself, to be treated as "try the next". */
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENONET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+        return -ECONNABORTED;
+    default:
+        return -errno;
     }
 }
 
@@ -153,7 +149,7 @@ void sys_peer(int fd, char *dst, size_t size)
     }
     /* A client of IPv4 on a socket of both families: "::ffff:127.0.0.1". */
     if (strncmp(dst, "::ffff:", 7) == 0 && strchr(dst, '.') != NULL) {
-        memmove(dst, dst + 7, strlen(dst + 7) + 1);
+        memmove(dst, dst + 7, strlen(dst) - 6);
     }
 }
 

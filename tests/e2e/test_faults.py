@@ -70,7 +70,7 @@ CALLS = [
     ("sendto=EINTR/2", set()), ("madvise=EINVAL/2", {503}), ("madvise=ENOMEM/1", {503}),
     ("process_madvise=EPERM/1", {503}), ("process_madvise=ENOMEM/2", {503}), ("mmap=ENOMEM/1", {503}),
     ("mmap=ENOMEM/2,mprotect=ENOMEM/2", {503}),
-    ("io_uring_enter=EINTR/2", set()), ("io_uring_enter=EAGAIN/3", set()), ("io_uring_enter=EBUSY/3", set()),
+    ("io_uring_enter=EINTR/2", set()), ("io_uring_enter=EAGAIN/3", set()), ("io_uring_enter=EBUSY/3", set()), ("io_uring_enter=ENOMEM/2", set()),
     ("write=EIO/1", set()), ("writev=ENOSPC/1", set()), ("write=EINTR/2", set()),
 ]
 
@@ -103,6 +103,23 @@ def test_calls_of_platform_threads_that_fail_now_and_then(start, tmp_path, calls
         assert set(seen) <= {200, 502, 503}, seen
         assert_rests(server)
     assert round_of(server, 10, 4) == {200: 40}
+
+
+@pytest.mark.parametrize("error", ["EINTR", "ECONNABORTED", "EPROTO"])
+def test_an_accept_that_always_failed_held_its_carrier(start, tmp_path, error):
+    """One carrier: who is connected is served meanwhile, it does not spin, and who waited is served afterwards."""
+    failing = Faults(tmp_path, f"accept4={error}/1")
+    server = start("--ringspun.carriers=1", wrapper=failing.wrapper)
+    with server.connect() as client:
+        assert client.ask().status == 200
+        with failing:
+            waiting = server.connect()
+            waiting.send(request())
+            for _ in range(20):
+                assert client.ask().status == 200
+            assert_rests(server)
+        assert waiting.response().status == 200
+        waiting.close()
 
 
 @pytest.mark.parametrize("requests", [1, 3])
