@@ -65,7 +65,7 @@ struct carrier {
     char date[TIME_HTTP_SIZE]; /* see carrier_date */
     uint64_t date_until_ns;
     uint64_t wall_offset_ns; /* wall clock minus monotonic clock, as of the date */
-    uint64_t turns; /* read by other threads (atomic, relaxed) */
+    uint64_t turns;          /* read by other threads (atomic, relaxed) */
     bool stopping;
     struct message stop; /* carrier_stop's */
     struct message told; /* has sched_deliver called */

@@ -76,7 +76,8 @@ static void test_each_doubling_begins_where_the_last_one_ends(void **state)
         for (uint64_t value = power - 1; value <= power + 1; value++) {
             empty(NULL);
             latency_record(&latency, value);
-            latency_record(&latency, LARGEST); /* so that the maximum does not hide the slot's end */
+            latency_record(&latency,
+                           LARGEST); /* so that the maximum does not hide the slot's end */
             assert_near(latency_percentile(&latency, 50000), value);
         }
     }
