@@ -32,7 +32,7 @@ cause() { grep -m1 -E '^(E:|[Ee]rror)' "$1" || tail -n1 "$1"; } # a package mana
 case $mode in
     build) required=(compiler pkg-config liburing llhttp cjson) optional=() ;;
     test)  required=(cmocka pytest ab curl) optional=(hey wrk slowhttptest) ;;
-    check) required=(clang-tidy clang-format libfuzzer) optional=(valgrind) ;;
+    check) required=(clang-tidy clang-format libfuzzer patch) optional=(valgrind) ;;
     bench) required=(python3 curl ab) optional=(hey wrk gnuplot boost-context) ;;
     *) echo "usage: $0 build|test|check|bench" >&2; exit 2 ;;
 esac
