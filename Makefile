@@ -204,7 +204,7 @@ E2E_ARGS ?=
 SECCOMP ?= 1
 E2E_TIMEOUT ?= 1200
 
-test: ## unit and end-to-end tests, in about eight minutes
+test: ## unit and end-to-end tests, in about twelve minutes
 	$(Q)$(MAKE) all test-unit
 	$(Q)$(MAKE) test-e2e
 
