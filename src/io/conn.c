@@ -26,11 +26,21 @@
 /* How long the shut-down socket may take to end its recv before that is cancelled. */
 #define CLOSE_PATIENCE_NS (20 * NS_PER_MS)
 
+static void watch_again(struct deferred *deferred)
+{
+    struct conn *conn = container_of(deferred, struct conn, watch_again);
+    if (conn->bound != NULL) {
+        conn__watch(conn);
+    }
+}
+
 static void conn_init(struct conn *conn, int fd, struct carrier *carrier)
 {
     memset(conn, 0, sizeof(*conn));
     conn->fd = fd;
     conn->carrier = carrier;
+    conn->watch_again.run = watch_again;
+    list_init(&conn->watch_again.node);
 }
 
 void conn_open(struct conn *conn, int fd)
@@ -59,7 +69,9 @@ static void deliver_watch(struct op *op, const struct op_event *event, void *own
         int error = sys_socket_error(conn->fd);
         conn__fail(conn, error < 0 ? error : -ECONNRESET);
     } else if (event->final && event->result >= 0 && conn->bound != NULL) {
-        conn__watch(conn); /* a full completion queue ended the multishot */
+        /* A full completion queue ended the multishot. Armed from here it would tell of the
+         * half-close at once, find the queue full again, and so on: none of them would stay. */
+        carrier_defer(conn->carrier, &conn->watch_again);
     }
     conn__wake_reader(conn);
 }
@@ -127,6 +139,7 @@ static void finish(struct conn *conn)
     }
     free(conn->own_buffer);
     sys_close(conn->fd);
+    list_remove(&conn->watch_again.node);
     conn->own_buffer = NULL;
     conn->fd = -1;
 }

@@ -24,9 +24,9 @@
 
 #include "base/attr.h"
 #include "base/slice.h"
+#include "ring/carrier.h"
 #include "ring/sys.h"
 
-struct carrier;
 struct fiber;
 struct op;
 
@@ -45,10 +45,11 @@ struct conn {
     int fd;
     struct carrier *carrier; /* NULL: a platform thread's */
     /* the ring's while in flight */
-    struct op *recv_op;   /* receiving */
-    struct op *watch_op;  /* waiting for a reset while nothing receives */
-    struct op *send_op;   /* of conn_write_start */
-    struct slice sending; /* what of it is not sent yet */
+    struct op *recv_op;          /* receiving */
+    struct op *watch_op;         /* waiting for a reset while nothing receives */
+    struct op *send_op;          /* of conn_write_start */
+    struct slice sending;        /* what of it is not sent yet */
+    struct deferred watch_again; /* the kernel ended the watch for want of room */
     /* the owner's; called in the loop when the ring has let go of what was started; may be NULL */
     void (*sent)(struct conn *conn);
     /* the fiber's */

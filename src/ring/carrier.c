@@ -67,6 +67,7 @@ int carrier_init(struct carrier *carrier, const struct carrier_setup *setup)
     snprintf(carrier->name, sizeof(carrier->name), "carrier-%u", setup->number);
     carrier->tidy_at_ns = TIMER_NEVER;
     carrier->told.run = run_told;
+    list_init(&carrier->deferred);
 
     carrier->event_fd = sys_eventfd();
     if (carrier->event_fd < 0) {
@@ -104,7 +105,7 @@ void carrier_fini(struct carrier *carrier)
     const struct message *left = atomic_load(&carrier->inbox);
     /* sched_run may have found what was told before the nudge came, and that was the last fiber. */
     must(left == NULL || (left == &carrier->told && left->next == NULL));
-    must(current_carrier == carrier);
+    must(current_carrier == carrier && list_empty(&carrier->deferred));
     sched_fini(&carrier->sched);
     ops_fini(&carrier->ops);
     ring_fini(&carrier->ring);
@@ -140,6 +141,22 @@ static void inbox_run(struct carrier *carrier)
         struct message *next = message->next; /* run may free it */
         message->run(message);
         message = next;
+    }
+}
+
+void carrier_defer(struct carrier *carrier, struct deferred *deferred)
+{
+    must(carrier == current_carrier);
+    list_remove(&deferred->node); /* it may be on the list already */
+    list_append(&carrier->deferred, &deferred->node);
+}
+
+static void deferred_run(struct carrier *carrier)
+{
+    while (unlikely(!list_empty(&carrier->deferred))) {
+        struct deferred *first = container_of(carrier->deferred.next, struct deferred, node);
+        list_remove(&first->node);
+        first->run(first);
     }
 }
 
@@ -257,6 +274,7 @@ void carrier_turn(struct carrier *carrier)
     uint64_t now_ns = sched_run(sched) > 0 ? sched->now_ns : sys_clock_ns();
     sched_now(sched, now_ns);
     inbox_run(carrier);
+    deferred_run(carrier);
     if (carrier->tidy_at_ns <= now_ns || carrier->tidy_at_ns == TIMER_NEVER) {
         carrier->tidy_at_ns = sched_tidy(sched, now_ns);
     }

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/list.h"
 #include "base/time.h"
 #include "fiber/fiber.h"
 #include "ring/op.h"
@@ -30,6 +31,18 @@ struct message {
     void (*run)(
         struct message *
             message); /* on the carrier's thread, in the loop: must not park; may free the message */
+};
+
+/*
+ * Something to be run on the own carrier behind the reaping of this turn. Embedded, its node
+ * initialised; who ends before it has run takes it off the list with list_remove.
+ *
+ * What is armed anew from within a completion may complete at once, and where the completion
+ * queue is in overflow that goes on for ever: see conn.c.
+ */
+struct deferred {
+    struct list node;
+    void (*run)(struct deferred *deferred); /* in the loop: must not park; must not defer */
 };
 
 /* What others see of a carrier's sleep: whether it is to be woken by event_fd. */
@@ -69,6 +82,7 @@ struct carrier {
     bool stopping;
     struct message stop; /* carrier_stop's */
     struct message told; /* has sched_deliver called */
+    struct list deferred;
     /* reached from other threads */
     _Alignas(64) _Atomic(struct message *) inbox; /* newest first */
     atomic_uint sleeping;                         /* enum carrier_sleep, announced */
@@ -100,6 +114,9 @@ void carrier_free(struct carrier *carrier);
 
 /* carrier_post - any thread: have message run on the carrier. The sender keeps the memory alive until then. */
 void carrier_post(struct carrier *carrier, struct message *message);
+
+/* carrier_defer - from a completion, on its own carrier: have deferred run in the next turn, before the ring is entered. */
+void carrier_defer(struct carrier *carrier, struct deferred *deferred);
 
 /* carrier_current - the carrier of the calling thread, NULL on any other thread. */
 struct carrier *carrier_current(void);

@@ -218,8 +218,9 @@ static bool run_poll(struct kernel_ring *ring, struct kernel_op *op)
     if (ready == 0) {
         return false;
     }
-    bool more =
-        kernel__is_multishot(op) && !kernel__fault("!multishot ends", kernel_knobs.break_percent);
+    /* A multishot does not go into the overflow: it ends with what finds no place. */
+    bool more = kernel__is_multishot(op) && ring->cq_count < kernel_knobs.cq_entries &&
+                !kernel__fault("!multishot ends", kernel_knobs.break_percent);
     kernel__complete(ring, op->sqe.user_data, (int)ready, more ? IORING_CQE_F_MORE : 0);
     return !more;
 }
