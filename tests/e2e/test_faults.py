@@ -2,9 +2,7 @@
 """The kernel says no, now and then or always: what can be answered is answered right, nothing hangs or spins, and
 when the kernel says yes again all is as before."""
 import collections
-import errno
 import resource
-import socket
 import time
 
 import pytest

@@ -5,6 +5,7 @@ again at once. Every answer is compared to what that very connection asked for, 
 The simulation (tests/sim) tries more orders; here the kernel is the real one. Run under sanitizers by 'make asan-e2e'.
 """
 import collections
+import contextlib
 import json
 import random
 import select
@@ -46,30 +47,28 @@ def world(request, start):
 
 def answers_of(asked, seconds=20.0):
     """Send each (port, bytes) on a connection of its own, at once; all that each got until it ended or for so long."""
-    poll = select.epoll()
     clients, got = {}, {}
-    for port, data in asked:
-        sock = socket.create_connection(("127.0.0.1", port))
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.sendall(data)
-        sock.shutdown(socket.SHUT_WR)  # what is asked for still comes, and then an end
-        poll.register(sock, select.EPOLLIN)
-        clients[sock.fileno()] = sock
-        got[sock.fileno()] = b""
-    order = list(clients)
-    waiting = set(order)
-    deadline = time.monotonic() + seconds
-    while waiting:
-        assert time.monotonic() < deadline, f"{len(waiting)} of {len(order)} without an end"
-        for fd, _ in poll.poll(0.5, 256):
-            data = clients[fd].recv(65536)
-            got[fd] += data
-            if not data:
-                poll.unregister(fd)
-                waiting.discard(fd)
-    for sock in clients.values():
-        sock.close()
-    return [got[fd] for fd in order]
+    with contextlib.ExitStack() as stack:  # a failure must not leave hundreds open to the tests behind it
+        poll = stack.enter_context(select.epoll())
+        for port, data in asked:
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.sendall(data)
+            sock.shutdown(socket.SHUT_WR)  # what is asked for still comes, and then an end
+            poll.register(sock, select.EPOLLIN)
+            clients[sock.fileno()] = sock
+            got[sock.fileno()] = b""
+        waiting = set(clients)
+        deadline = time.monotonic() + seconds
+        while waiting:
+            assert time.monotonic() < deadline, f"{len(waiting)} of {len(clients)} without an end"
+            for fd, _ in poll.poll(0.5, 256):
+                data = clients[fd].recv(65536)
+                got[fd] += data
+                if not data:
+                    poll.unregister(fd)
+                    waiting.discard(fd)
+    return list(got.values())
 
 
 def only_response(data):
@@ -108,7 +107,7 @@ def test_the_last_byte_of_a_head_at_its_very_deadline(start):
     server = start("--server.tomcat.connection-timeout=150ms", *SHORT_RINGS)
     seen = collections.Counter()
     for turn in range(5):
-        clients, poll = [], select.epoll()
+        clients = []
         for number in range(300):
             began = time.monotonic()
             sock = socket.create_connection(("127.0.0.1", server.port))
@@ -131,7 +130,6 @@ def test_the_last_byte_of_a_head_at_its_very_deadline(start):
             response = only_response(got)
             assert response.status == 408 or json.loads(response.body)["path"] == f"/nope-{turn}-{number}", response
             seen[response.status] += 1
-        poll.close()
     assert set(seen) <= {404, 408} and sum(seen.values()) == 1500, seen
     assert seen[404] and seen[408] or SANITIZED, seen
 

@@ -4,6 +4,7 @@
 The manager is the test: a datagram socket for NOTIFY_SOCKET, and listening sockets as descriptors 3 and up.
 """
 import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -78,14 +79,11 @@ def listening(port=0):
 
 def passing(*socks):
     """A preexec function that makes these sockets descriptors 3 and up; their order is kept."""
-    numbers = [os.dup(sock.fileno()) for sock in socks]
-    high = [os.dup2(number, 60 + index) for index, number in enumerate(numbers)]
+    high = [fcntl.fcntl(sock.fileno(), fcntl.F_DUPFD_CLOEXEC, 60) for sock in socks]  # whatever else is open
 
     def prepare():
         for index, number in enumerate(high):
             os.dup2(number, 3 + index)  # inheritable, as systemd passes them
-    for number in numbers:
-        os.close(number)
     return prepare, high
 
 

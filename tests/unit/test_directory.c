@@ -211,22 +211,29 @@ static void *run_writer(void *argument)
     return NULL;
 }
 
+/* find_team - how many entries are of it; none is found twice. */
+static size_t find_team(unsigned v)
+{
+    struct directory_attribute team = {names[0], values[v]};
+    struct directory_found found;
+    struct arena arena;
+    arena_init(&arena, NULL, 0, 1 << 20);
+    assert_int_equal(directory_find(&directory, &team, &arena, &found), 0);
+    for (size_t i = 0; i < found.count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            assert_false(slice_equal(found.keys[i], found.keys[j]));
+        }
+    }
+    arena_reset(&arena);
+    return found.total;
+}
+
 static void *run_reader(void *unused)
 {
     (void)unused;
     while (!atomic_load(&writers_are_done)) {
         for (unsigned v = 0; v < VALUES; v++) {
-            struct directory_attribute team = {names[0], values[v]};
-            struct directory_found found;
-            struct arena arena;
-            arena_init(&arena, NULL, 0, 1 << 20);
-            assert_int_equal(directory_find(&directory, &team, &arena, &found), 0);
-            for (size_t i = 0; i < found.count; i++) {
-                for (size_t j = 0; j < i; j++) {
-                    assert_false(slice_equal(found.keys[i], found.keys[j]));
-                }
-            }
-            arena_reset(&arena);
+            (void)find_team(v);
         }
     }
     return NULL;
@@ -249,13 +256,7 @@ static void test_writers_of_the_same_values_leave_each_entry_in_one_of_them(void
     atomic_store(&writers_are_done, true);
     pthread_join(reader, NULL);
     for (unsigned v = 0; v < VALUES; v++) {
-        struct directory_attribute team = {names[0], values[v]};
-        struct directory_found found;
-        struct arena arena;
-        arena_init(&arena, NULL, 0, 1 << 20);
-        assert_int_equal(directory_find(&directory, &team, &arena, &found), 0);
-        total += found.total;
-        arena_reset(&arena);
+        total += find_team(v);
     }
     assert_int_equal(total, directory.entries);
     directory_fini(&directory);
