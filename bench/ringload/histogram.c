@@ -7,25 +7,9 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "base/must.h"
-
-#define SUB_BITS 11 /* 2048 counters before the first doubling: three significant digits */
-#define HALF ((uint64_t)1 << (SUB_BITS - 1))
-
-static size_t slot_of(uint64_t value)
-{
-    uint64_t limit = (UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1;
-    value = value < limit ? value : limit;
-    unsigned doubling = 63u - (unsigned)__builtin_clzll(value | (2 * HALF - 1)) - (SUB_BITS - 1);
-    return (size_t)(doubling * HALF + (value >> doubling));
-}
-
-/* The lowest value that is counted in a slot, and how many there are. */
 static uint64_t slot_low(size_t slot, uint64_t *width)
 {
-    unsigned doubling = slot < 2 * HALF ? 0 : (unsigned)(slot / HALF) - 1;
-    *width = UINT64_C(1) << doubling;
-    return (slot - doubling * HALF) << doubling;
+    return log_linear_low(slot, HISTOGRAM_SUB_BITS, width);
 }
 
 static uint64_t slot_high(size_t slot)
@@ -44,7 +28,7 @@ void histogram_record(struct histogram *histogram, uint64_t value)
     }
     histogram->count++;
     histogram->sum += value;
-    histogram->slots[slot_of(value)]++;
+    histogram->slots[log_linear_slot(value, HISTOGRAM_VALUE_BITS, HISTOGRAM_SUB_BITS)]++;
 }
 
 void histogram_merge(struct histogram *histogram, const struct histogram *other)
@@ -67,23 +51,12 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
 
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t thousandths)
 {
-    must(thousandths <= PERCENTILE_ALL);
-    if (histogram->count == 0) {
-        return 0;
-    }
-    /* Rounded up without overflow: the whole hundred thousands apart from the rest. */
-    uint64_t rest = histogram->count % PERCENTILE_ALL * thousandths;
-    uint64_t rank = histogram->count / PERCENTILE_ALL * thousandths +
-                    (rest + PERCENTILE_ALL - 1) / PERCENTILE_ALL;
-    uint64_t seen = 0;
-    size_t slot = 0;
-    rank = rank > 0 ? rank : 1;
-    while ((seen += histogram->slots[slot]) < rank) {
-        slot++;
-        must(slot < HISTOGRAM_SLOTS);
-    }
-    uint64_t high = slot_high(slot);
-    return slot == HISTOGRAM_SLOTS - 1 || high > histogram->max ? histogram->max : high;
+    struct log_linear counted = {.slots = histogram->slots,
+                                 .slot_count = HISTOGRAM_SLOTS,
+                                 .sub_bits = HISTOGRAM_SUB_BITS,
+                                 .count = histogram->count,
+                                 .max = histogram->max};
+    return log_linear_percentile(&counted, thousandths);
 }
 
 double histogram_mean(const struct histogram *histogram)

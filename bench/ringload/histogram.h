@@ -17,11 +17,15 @@
 
 #include <stdint.h>
 
+#include "base/log_linear.h"
+
 #define HISTOGRAM_VALUE_BITS 47 /* larger values, over 39 hours, count as the largest */
-#define HISTOGRAM_SLOTS ((HISTOGRAM_VALUE_BITS - 9) * 1024)
+#define HISTOGRAM_SUB_BITS                                                                         \
+    11 /* 2048 counters before the first doubling: three significant digits */
+#define HISTOGRAM_SLOTS LOG_LINEAR_SLOTS(HISTOGRAM_VALUE_BITS, HISTOGRAM_SUB_BITS)
 
 /* A percentile is written in thousandths of a percent: 99 999 is the 99.999th. */
-#define PERCENTILE_ALL 100000u
+#define PERCENTILE_ALL LOG_LINEAR_ALL
 
 /* Zeroed, it is empty. 300 KiB: not for stacks. */
 struct histogram {

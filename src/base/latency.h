@@ -17,12 +17,13 @@
 
 #include <stdint.h>
 
+#include "base/log_linear.h"
+
 #define LATENCY_VALUE_BITS 40 /* larger values count as the largest */
 #define LATENCY_SUB_BITS 6
-#define LATENCY_SLOTS ((LATENCY_VALUE_BITS - LATENCY_SUB_BITS + 2) << (LATENCY_SUB_BITS - 1))
+#define LATENCY_SLOTS LOG_LINEAR_SLOTS(LATENCY_VALUE_BITS, LATENCY_SUB_BITS)
 
-/* A percentile is written in thousandths of a percent: 99 990 is the 99.99th. */
-#define LATENCY_ALL 100000u
+#define LATENCY_ALL LOG_LINEAR_ALL
 
 /* Zeroed, it is empty. 9 KiB: not for stacks. */
 struct latency {
@@ -33,11 +34,7 @@ struct latency {
 /* latency__slot - the counter of a value. */
 static inline unsigned latency__slot(uint64_t ns)
 {
-    const uint64_t limit = (UINT64_C(1) << LATENCY_VALUE_BITS) - 1;
-    uint64_t value = ns < limit ? ns : limit;
-    unsigned doubling = 63u - (unsigned)__builtin_clzll(value | ((1u << LATENCY_SUB_BITS) - 1)) -
-                        (LATENCY_SUB_BITS - 1);
-    return (doubling << (LATENCY_SUB_BITS - 1)) + (unsigned)(value >> doubling);
+    return (unsigned)log_linear_slot(ns, LATENCY_VALUE_BITS, LATENCY_SUB_BITS);
 }
 
 /* latency_record - one thread's; two nanoseconds, no locked instruction. */
