@@ -65,9 +65,8 @@ static int read_leaf(void *context, const struct json_leaf *leaf)
 {
     struct reading *reading = context;
     struct slice name = slice_of(leaf->key);
-    if (leaf->kind != JSON_STRING || memchr(name.at, '.', name.length) != NULL ||
-        memchr(name.at, '[', name.length) != NULL) {
-        return 0; /* no string, or not on the top level */
+    if (leaf->kind != JSON_STRING || leaf->depth > 1) {
+        return 0;
     }
     size_t at = 0;
     while (at < reading->count && !slice_equal(reading->attributes[at].name, name)) {

@@ -5,8 +5,9 @@
  * stands. Tree and text are walked in step, leaf by leaf, which works since a
  * cJSON tree keeps the order of the document and names that occur twice.
  *
- * cJSON_ParseWithLengthOpts keeps its last error in a global, so this is for one
- * thread at a time: main, before carriers start.
+ * Any thread: cJSON writes its last error to a global that nobody reads here, and is
+ * thread-safe as long as it is told where to put the end of what it parsed, has
+ * hooks of nobody's and no setlocale beside it (cJSON's README, "Thread Safety").
  */
 #include "app/json.h"
 
@@ -28,6 +29,7 @@ struct json_walk {
     json_visit *visit;
     void *context;
     struct json_error *error;
+    unsigned depth; /* objects and arrays that are open */
     char key[JSON_KEY_MAX];
 };
 
@@ -53,6 +55,7 @@ static int json_visit_leaf(struct json_walk *walk, const cJSON *node)
     must(found);
     struct json_leaf leaf = {
         .key = walk->key,
+        .depth = walk->depth,
         .value = raw,
         .position = json_position_on(walk, (size_t)(raw.at - walk->text.at)),
     };
@@ -96,6 +99,7 @@ static bool json_extend_key(struct json_walk *walk, const cJSON *child, size_t i
 static int json_walk_children(struct json_walk *walk, const cJSON *node, size_t key_length)
 {
     size_t index = 0;
+    walk->depth++;
     for (const cJSON *child = node->child; child != NULL; child = child->next) {
         size_t child_length = key_length;
         if (!json_extend_key(walk, child, index, &child_length)) {
@@ -113,6 +117,7 @@ static int json_walk_children(struct json_walk *walk, const cJSON *node, size_t 
         walk->key[key_length] = '\0';
         index++;
     }
+    walk->depth--;
     return 0;
 }
 

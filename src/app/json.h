@@ -6,9 +6,9 @@
  *        ->  server.port = 8080 (line 1, column 21)
  *            list[0] = a (line 1, column 36)
  *
- * For configuration read at the start, on a thread with an ordinary stack. The
- * document is never trusted: its length is given, its depth is bounded before it
- * is parsed. Pure.
+ * For configuration, for what clients put and what the remote answers, on any thread
+ * and on fibers. The document is never trusted: its length is given, its depth is
+ * bounded before it is parsed. Pure.
  */
 #ifndef APP_JSON_H
 #define APP_JSON_H
@@ -39,6 +39,7 @@ struct json_position {
 /* One value that holds no others. Everything is borrowed until the visit returns. */
 struct json_leaf {
     const char *key;
+    unsigned depth; /* 1: a member of the document itself, and key is its name */
     struct slice value; /* a string unescaped, all else as it is written: 8080, true, null, {} */
     enum json_kind kind;
     struct json_position position;

@@ -55,6 +55,19 @@ def test_keys_and_values_of_any_characters(shared, key):
     assert key in find(shared, **{"na me": key[:60]})["keys"]
 
 
+def test_attributes_whose_name_held_a_dot_or_bracket_were_not_indexed(shared):
+    """They stand on the top level; what is nested deeper and has the same path does not."""
+    assert put(shared, "dots", {"a.b": "top", "c[0]": "top", "d": {"e": "deep"}, "f": ["deep"]}).status == 201
+    assert find(shared, **{"a.b": "top"})["keys"] == find(shared, **{"c[0]": "top"})["keys"] == ["dots"]
+    assert find(shared, **{"d.e": "deep"})["count"] == find(shared, **{"f[0]": "deep"})["count"] == 0
+
+
+def test_an_entry_as_deep_as_is_allowed_is_read_on_a_fiber_s_stack(shared):
+    """32 levels; one more is a 400."""
+    assert put(shared, "deep", b'{"a":' * 31 + b'{"b":"c"}' + b"}" * 31).status == 201
+    assert put(shared, "deep", b'{"a":' * 32 + b'{"b":"c"}' + b"}" * 32).status == 400
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"', b"null", b'{"a":1,}', b'{"a":"\xff"}', b"{}{}",
                                   b'{"a":' + b"[" * 100 + b"]" * 100 + b"}",
                                   json.dumps({f"a{i}": "x" for i in range(9)}).encode(),
