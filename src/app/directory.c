@@ -5,94 +5,18 @@
  * Whatever a write may need is allocated before it takes a lock, and what it leaves over
  * is freed after it gave them back: under the locks nothing fails.
  */
-#include "app/directory.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/list.h"
+#include "app/directory_parts.h"
 #include "base/must.h"
-
-/* One attribute of one entry; in the entry's memory. */
-struct posting {
-    struct list link; /* directory_value.postings */
-    struct directory_entry *entry;
-    struct directory_value *value;
-};
-
-/* An attribute with a value that some entry has. */
-struct directory_value {
-    struct directory_value *next; /* of the chain, or of what a write leaves over */
-    uint64_t hash;
-    struct list postings; /* oldest first */
-    size_t count;
-    struct slice name, value; /* behind the struct */
-    size_t bytes;
-};
-
-struct directory_entry {
-    struct directory_entry *next; /* of the chain */
-    uint64_t hash;
-    struct slice key, json; /* behind the postings */
-    size_t bytes;
-    size_t posting_count;
-    struct posting postings[];
-};
-
-/* What a write needs, and what it leaves over. */
-struct change {
-    struct directory_entry *entry; /* NULL: a deletion */
-    struct directory_value
-        *values[DIRECTORY_ATTRIBUTES_MAX];        /* one an attribute; NULL behind the last */
-    struct directory_value *spare;                /* freed at the end */
-    unsigned locks[2 * DIRECTORY_ATTRIBUTES_MAX]; /* ascending */
-    size_t lock_count;
-};
-
-/* ---------------------------------------------------------------- hashes and chains */
-
-static uint64_t hash_of_attribute(const struct directory *directory,
-                                  const struct directory_attribute *attribute)
-{
-    char both[2 * DIRECTORY_ATTRIBUTE_MAX + 1];
-    must(attribute->name.length <= DIRECTORY_ATTRIBUTE_MAX &&
-         attribute->value.length <= DIRECTORY_ATTRIBUTE_MAX);
-    memcpy(both, attribute->name.at, attribute->name.length);
-    both[attribute->name.length] = '\0'; /* no name has one */
-    memcpy(both + attribute->name.length + 1, attribute->value.at, attribute->value.length);
-    return siphash(
-        &directory->hash_key,
-        (struct slice){.at = both, .length = attribute->name.length + 1 + attribute->value.length});
-}
-
-static unsigned chain_of(uint64_t hash)
-{
-    return (unsigned)(hash % DIRECTORY_CHAINS);
-}
-
-static unsigned lock_of(uint64_t hash)
-{
-    return (unsigned)(hash % DIRECTORY_LOCKS);
-}
 
 /* entry_place - where the entry of that key is, or would be, in its chain. */
 static struct directory_entry **entry_place(struct directory *directory, uint64_t hash,
                                             struct slice key)
 {
-    struct directory_entry **at = &directory->entry_chains[chain_of(hash)];
+    struct directory_entry **at = &directory->entry_chains[directory__chain_of(hash)];
     while (*at != NULL && ((*at)->hash != hash || !slice_equal((*at)->key, key))) {
-        at = &(*at)->next;
-    }
-    return at;
-}
-
-static struct directory_value **value_place(struct directory *directory, uint64_t hash,
-                                            struct slice name, struct slice value)
-{
-    struct directory_value **at = &directory->value_chains[chain_of(hash)];
-    while (*at != NULL && ((*at)->hash != hash || !slice_equal((*at)->name, name) ||
-                           !slice_equal((*at)->value, value))) {
         at = &(*at)->next;
     }
     return at;
@@ -100,31 +24,8 @@ static struct directory_value **value_place(struct directory *directory, uint64_
 
 /* ---------------------------------------------------------------- before the locks */
 
-static struct slice put_behind(char **at, struct slice s)
-{
-    struct slice copy = {.at = *at, .length = s.length};
-    memcpy(*at, s.at, s.length);
-    *at += s.length;
-    return copy;
-}
-
-static struct directory_value *value_new(const struct directory_attribute *attribute, uint64_t hash)
-{
-    size_t bytes =
-        sizeof(struct directory_value) + attribute->name.length + attribute->value.length;
-    struct directory_value *value = malloc(bytes);
-    if (value != NULL) {
-        char *at = (char *)(value + 1);
-        *value = (struct directory_value){.hash = hash, .bytes = bytes};
-        list_init(&value->postings);
-        value->name = put_behind(&at, attribute->name);
-        value->value = put_behind(&at, attribute->value);
-    }
-    return value;
-}
-
 /* change_free - what was not used, or is used no more. */
-static void change_free(struct change *change)
+static void change_free(struct directory_change *change)
 {
     for (size_t i = 0; i < DIRECTORY_ATTRIBUTES_MAX; i++) {
         free(change->values[i]);
@@ -137,7 +38,7 @@ static void change_free(struct change *change)
 }
 
 /* entry_prepare - the entry, and a value for each attribute in case none is there yet. Returns 0; -ENOMEM. */
-static int entry_prepare(struct directory *directory, struct change *change,
+static int entry_prepare(struct directory *directory, struct directory_change *change,
                          const struct directory_write *write)
 {
     size_t count = write->count;
@@ -150,69 +51,16 @@ static int entry_prepare(struct directory *directory, struct change *change,
     *entry = (struct directory_entry){
         .hash = siphash(&directory->hash_key, write->key), .bytes = bytes, .posting_count = count};
     char *at = (char *)&entry->postings[count];
-    entry->key = put_behind(&at, write->key);
-    entry->json = put_behind(&at, write->json);
+    entry->key = directory__put_behind(&at, write->key);
+    entry->json = directory__put_behind(&at, write->json);
     change->entry = entry;
     for (size_t i = 0; i < count; i++) {
-        change->values[i] =
-            value_new(&write->attributes[i], hash_of_attribute(directory, &write->attributes[i]));
+        change->values[i] = directory__value_new(
+            &write->attributes[i], directory__hash_of_attribute(directory, &write->attributes[i]));
         if (change->values[i] == NULL) {
             return -ENOMEM;
         }
         entry->postings[i].entry = entry;
-    }
-    return 0;
-}
-
-/* ---------------------------------------------------------------- locks */
-
-static void lock_note(struct change *change, uint64_t hash)
-{
-    unsigned lock = lock_of(hash);
-    size_t at = change->lock_count;
-    while (at > 0 && change->locks[at - 1] >= lock) {
-        if (change->locks[at - 1] == lock) {
-            return;
-        }
-        at--;
-    }
-    memmove(&change->locks[at + 1], &change->locks[at],
-            (change->lock_count - at) * sizeof(change->locks[0]));
-    change->locks[at] = lock;
-    change->lock_count++;
-}
-
-/* take - ascending everywhere, so no wait closes a circle. Returns 0; -ECANCELED. */
-static int take(struct mutex *lock)
-{
-    int result = mutex_lock(lock);
-    must(result == 0 || result == -ECANCELED);
-    return result;
-}
-
-static void value_locks_give(struct directory *directory, const struct change *change, size_t count)
-{
-    while (count > 0) {
-        mutex_unlock(&directory->value_locks[change->locks[--count]]);
-    }
-}
-
-/* value_locks_take - those of the values that the entry has and will have. Returns 0; -ECANCELED with none. */
-static int value_locks_take(struct directory *directory, struct change *change,
-                            const struct directory_entry *old)
-{
-    for (size_t i = 0; old != NULL && i < old->posting_count; i++) {
-        lock_note(change, old->postings[i].value->hash);
-    }
-    for (size_t i = 0; i < DIRECTORY_ATTRIBUTES_MAX && change->values[i] != NULL; i++) {
-        lock_note(change, change->values[i]->hash);
-    }
-    for (size_t i = 0; i < change->lock_count; i++) {
-        int result = take(&directory->value_locks[change->locks[i]]);
-        if (result < 0) {
-            value_locks_give(directory, change, i);
-            return result;
-        }
     }
     return 0;
 }
@@ -230,14 +78,21 @@ static bool add_below(atomic_uint_fast64_t *sum, uint64_t more, uint64_t max)
     return true;
 }
 
-/* room_take - for the new entry in the place of the old one, and all its values. Returns 0; -ENOSPC. */
-static int room_take(struct directory *directory, const struct change *change,
-                     const struct directory_entry *old)
+/* room_of - the new entry and all values that may be new. */
+static uint64_t room_of(const struct directory_change *change)
 {
     uint64_t bytes = change->entry->bytes;
     for (size_t i = 0; i < DIRECTORY_ATTRIBUTES_MAX && change->values[i] != NULL; i++) {
         bytes += change->values[i]->bytes;
     }
+    return bytes;
+}
+
+/* room_take - for the new entry in the place of the old one, and all its values. Returns 0; -ENOSPC. */
+static int room_take(struct directory *directory, const struct directory_change *change,
+                     const struct directory_entry *old)
+{
+    uint64_t bytes = room_of(change);
     uint64_t back = old != NULL ? old->bytes : 0;
     if (bytes > back && !add_below(&directory->bytes, bytes - back, directory->bytes_max)) {
         return -ENOSPC;
@@ -253,65 +108,14 @@ static int room_take(struct directory *directory, const struct change *change,
 }
 
 /* room_give - the opposite, for a write that could not be made after all. */
-static void room_give(struct directory *directory, const struct change *change,
+static void room_give(struct directory *directory, const struct directory_change *change,
                       const struct directory_entry *old)
 {
-    uint64_t bytes = change->entry->bytes;
-    for (size_t i = 0; i < DIRECTORY_ATTRIBUTES_MAX && change->values[i] != NULL; i++) {
-        bytes += change->values[i]->bytes;
-    }
-    atomic_fetch_sub(&directory->bytes, bytes);
+    atomic_fetch_sub(&directory->bytes, room_of(change));
     if (old != NULL) {
         atomic_fetch_add(&directory->bytes, old->bytes);
     } else {
         atomic_fetch_sub(&directory->entries, 1);
-    }
-}
-
-/* ---------------------------------------------------------------- under the locks */
-
-static void let_value_go(struct directory *directory, struct change *change,
-                         struct directory_value *value)
-{
-    atomic_fetch_sub(&directory->bytes, value->bytes);
-    value->next = change->spare;
-    change->spare = value;
-}
-
-static void unindex(struct directory *directory, struct change *change,
-                    struct directory_entry *entry)
-{
-    for (size_t i = 0; i < entry->posting_count; i++) {
-        struct directory_value *value = entry->postings[i].value;
-        list_remove(&entry->postings[i].link);
-        if (--value->count == 0) {
-            struct directory_value **place =
-                value_place(directory, value->hash, value->name, value->value);
-            must(*place == value);
-            *place = value->next;
-            let_value_go(directory, change, value);
-        }
-    }
-}
-
-static void index_entry(struct directory *directory, struct change *change)
-{
-    struct directory_entry *entry = change->entry;
-    for (size_t i = 0; i < entry->posting_count; i++) {
-        struct directory_value *value = change->values[i];
-        change->values[i] = NULL;
-        struct directory_value **place =
-            value_place(directory, value->hash, value->name, value->value);
-        if (*place == NULL) {
-            value->next = NULL;
-            *place = value;
-        } else {
-            let_value_go(directory, change, value);
-            value = *place;
-        }
-        entry->postings[i].value = value;
-        list_append(&value->postings, &entry->postings[i].link);
-        value->count++;
     }
 }
 
@@ -321,15 +125,15 @@ int directory_put(struct directory *directory, const struct directory_write *wri
 {
     must(write->key.length <= DIRECTORY_KEY_MAX && write->json.length <= DIRECTORY_ENTRY_MAX &&
          write->count <= DIRECTORY_ATTRIBUTES_MAX);
-    struct change change = {.entry = NULL};
+    struct directory_change change = {.entry = NULL};
     struct directory_entry *old = NULL;
     int result = entry_prepare(directory, &change, write);
     if (result < 0) {
         goto undo_entry;
     }
     uint64_t hash = change.entry->hash;
-    struct mutex *key_lock = &directory->key_locks[lock_of(hash)];
-    if ((result = take(key_lock)) < 0) {
+    struct mutex *key_lock = &directory->key_locks[directory__lock_of(hash)];
+    if ((result = directory__take(key_lock)) < 0) {
         goto undo_entry;
     }
     struct directory_entry **place = entry_place(directory, hash, write->key);
@@ -337,17 +141,17 @@ int directory_put(struct directory *directory, const struct directory_write *wri
     if ((result = room_take(directory, &change, old)) < 0) {
         goto undo_key_lock;
     }
-    if ((result = value_locks_take(directory, &change, old)) < 0) {
+    if ((result = directory__value_locks_take(directory, &change, old)) < 0) {
         room_give(directory, &change, old);
         goto undo_key_lock;
     }
     if (old != NULL) {
-        unindex(directory, &change, old);
+        directory__unindex(directory, &change, old);
     }
-    index_entry(directory, &change);
+    directory__index(directory, &change);
     change.entry->next = old != NULL ? old->next : NULL;
     *place = change.entry;
-    value_locks_give(directory, &change, change.lock_count);
+    directory__value_locks_give(directory, &change, change.lock_count);
     mutex_unlock(key_lock);
     change_free(&change);
     free(old);
@@ -363,22 +167,22 @@ undo_entry:
 
 int directory_delete(struct directory *directory, struct slice key)
 {
-    struct change change = {.entry = NULL};
+    struct directory_change change = {.entry = NULL};
     uint64_t hash = siphash(&directory->hash_key, key);
-    struct mutex *key_lock = &directory->key_locks[lock_of(hash)];
-    int result = take(key_lock);
+    struct mutex *key_lock = &directory->key_locks[directory__lock_of(hash)];
+    int result = directory__take(key_lock);
     if (result < 0) {
         return result;
     }
     struct directory_entry **place = entry_place(directory, hash, key);
     struct directory_entry *old = *place;
-    result = old == NULL ? -ENOENT : value_locks_take(directory, &change, old);
+    result = old == NULL ? -ENOENT : directory__value_locks_take(directory, &change, old);
     if (result == 0) {
-        unindex(directory, &change, old);
+        directory__unindex(directory, &change, old);
         *place = old->next;
         atomic_fetch_sub(&directory->bytes, old->bytes);
         atomic_fetch_sub(&directory->entries, 1);
-        value_locks_give(directory, &change, change.lock_count);
+        directory__value_locks_give(directory, &change, change.lock_count);
     }
     mutex_unlock(key_lock);
     if (result == 0) {
@@ -392,8 +196,8 @@ int directory_get(struct directory *directory, struct slice key, struct arena *a
                   struct slice *json)
 {
     uint64_t hash = siphash(&directory->hash_key, key);
-    struct mutex *key_lock = &directory->key_locks[lock_of(hash)];
-    int result = take(key_lock);
+    struct mutex *key_lock = &directory->key_locks[directory__lock_of(hash)];
+    int result = directory__take(key_lock);
     if (result < 0) {
         return result;
     }
@@ -430,15 +234,14 @@ static int copy_keys(const struct directory_value *value, struct arena *arena,
 int directory_find(struct directory *directory, const struct directory_attribute *attribute,
                    struct arena *arena, struct directory_found *found)
 {
-    uint64_t hash = hash_of_attribute(directory, attribute);
-    struct mutex *lock = &directory->value_locks[lock_of(hash)];
+    uint64_t hash = directory__hash_of_attribute(directory, attribute);
+    struct mutex *lock = &directory->value_locks[directory__lock_of(hash)];
     *found = (struct directory_found){.total = 0};
-    int result = take(lock);
+    int result = directory__take(lock);
     if (result < 0) {
         return result;
     }
-    const struct directory_value *value =
-        *value_place(directory, hash, attribute->name, attribute->value);
+    const struct directory_value *value = directory__value_find(directory, hash, attribute);
     if (value != NULL) {
         result = copy_keys(value, arena, found);
     }
