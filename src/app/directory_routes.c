@@ -51,6 +51,23 @@ bool directory_key_check(struct http_exchange *exchange)
     return true;
 }
 
+static void refuse_large(struct http_exchange *exchange)
+{
+    refuse(exchange, 413, SLICE("an entry is at most 4096 bytes"));
+}
+
+bool directory_put_check(struct http_exchange *exchange)
+{
+    if (!directory_key_check(exchange)) {
+        return false;
+    }
+    if (exchange->request->content_length > DIRECTORY_ENTRY_MAX) {
+        refuse_large(exchange);
+        return false;
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- what an entry is indexed by */
 
 struct reading {
@@ -99,7 +116,7 @@ static bool read_entry(struct http_exchange *exchange, struct reading *reading)
     struct slice body = exchange->request->body;
     struct json_error error = {.text = NULL};
     if (body.length > DIRECTORY_ENTRY_MAX) {
-        refuse(exchange, 413, SLICE("an entry is at most 4096 bytes"));
+        refuse_large(exchange); /* it came in chunks */
         return false;
     }
     int result = json_flatten(body, read_leaf, reading, &error);

@@ -39,7 +39,7 @@ struct json_position {
 /* One value that holds no others. Everything is borrowed until the visit returns. */
 struct json_leaf {
     const char *key;
-    unsigned depth; /* 1: a member of the document itself, and key is its name */
+    unsigned depth;     /* 1: a member of the document itself, and key is its name */
     struct slice value; /* a string unescaped, all else as it is written: 8080, true, null, {} */
     enum json_kind kind;
     struct json_position position;

@@ -82,6 +82,9 @@ def test_bad_entries_are_a_400_and_change_nothing(shared, body):
 
 def test_bounds_and_methods(shared):
     assert put(shared, "large", {"a": "x", "b": ["y" * 4090]}).status == 413
+    in_chunks = b"1001\r\n" + b" " * 4097 + b"\r\n0\r\n\r\n"
+    assert shared.get("/directory/large", method="PUT", headers=["Transfer-Encoding: chunked"], body=in_chunks).status == 413
+    assert shared.get("/directory/large").status == 404
     assert shared.get("/directory/" + "k" * 129).status == 400
     assert shared.get("/directory/%ff").status == 400
     for query in ("", "?", "?a=1&b=2", "?=1", "?a=%zz", "?a=" + "x" * 65):

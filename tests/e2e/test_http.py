@@ -514,6 +514,7 @@ def test_expect_100_continue_comes_before_the_body(shared):
     (request(headers=["Expect: 100-continue", "Content-Length: 9999999"]), 413),
     (request(headers=["Expect: 100-continue", "Content-Length: 5", "Host: twice"]), 400),
     (request("/blocking/abc", headers=["Expect: 100-continue", "Content-Length: 5"]), 400),
+    (request("/directory/large", method="PUT", headers=["Expect: 100-continue", "Content-Length: 4097"]), 413),
 ], ids=lambda value: str(value) if isinstance(value, int) else "")
 def test_expect_100_continue_of_a_refused_request_gets_no_100(shared, data, status):
     """The first thing that comes is the refusal."""
