@@ -49,12 +49,15 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        died = self.process.poll() is not None  # what was measured then is nothing
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(40)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if died or self.process.returncode != 0:
+            sys.exit(f"the server {'died' if died else 'ended'} with {self.process.returncode}:\n{self.text()[-20000:]}")
 
 
 def url(port, path):
