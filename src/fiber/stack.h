@@ -49,7 +49,7 @@ struct stack_pool {
     char *slab_end;
     size_t ready;    /* stacks from slab_next on that have their guard and their top page */
     bool by_vectors; /* the kernel makes many ready in one call, as far as is known */
-    char **free; /* LIFO: hot stacks are reused first */
+    char **free;     /* LIFO: hot stacks are reused first */
     size_t free_count;
     size_t free_capacity; /* never below created, so that stack_put cannot fail */
     size_t free_clean;    /* free[0 .. free_clean) have no resident page left */

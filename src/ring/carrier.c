@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * carrier.c - the loop: run, look into the inbox, expire, enter, reap.
+ * carrier.c - the loop: run, look into the inbox, enter, reap, expire.
  *
  * Started by app/process.c and the load generator; others post messages to it. Does not know what fibers do.
  */

@@ -2,8 +2,9 @@
 /*
  * carrier.h - one OS thread with one ring, one scheduler and one inbox: the loop.
  *
- *   turn: run ready fibers -> inbox -> due timers -> enter the kernel (submit,
- *         wait only when nothing is ready) -> reap: completions wake fibers -> ...
+ *   turn: run ready fibers -> inbox -> what completions deferred -> enter the
+ *         kernel (submit, wait only when nothing is ready) -> reap: completions
+ *         wake fibers -> due timers -> ...
  *
  * Hop of the data path: the carrier runs the fiber, outside the reap loop. The
  * kernel is entered on each turn, ready fibers or not: with DEFER_TASKRUN nothing

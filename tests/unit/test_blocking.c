@@ -15,8 +15,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kernel_app.h"
 #include "base/time.h"
+#include "kernel_app.h"
 
 #define ROUNDS 30
 

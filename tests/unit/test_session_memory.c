@@ -57,8 +57,8 @@ static const char *padding(size_t bytes)
     size_t length = 0;
     text[0] = '\0';
     while (length + 120 < bytes) {
-        length += (size_t)snprintf(text + length, sizeof(text) - length, "X-%zu: %0100d\r\n", length,
-                                   (int)length);
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "X-%zu: %0100d\r\n",
+                                   length, (int)length);
     }
     return text;
 }
