@@ -22,14 +22,26 @@ struct parse_setup differ_setup(const uint8_t *data)
     return setup;
 }
 
+/* 502: of a reply, whatever is wrong with it. */
+static bool for_its_form(int refused)
+{
+    return refused == 400 || refused == 502;
+}
+
+static bool for_room(int refused)
+{
+    return refused == 431 || refused == 503;
+}
+
 /*
- * Text that is malformed and too long at that is refused for whichever the reader meets
- * first, and the limit of a chunk's extensions is looked at after each piece.
+ * Text that is malformed and too much at that is refused for whichever the reader meets
+ * first: a field has its place in the table from its first byte on that has come, and the
+ * limit of a chunk's extensions is looked at after each piece.
  */
 static bool refused_for_either(const struct parse_trace *whole, const struct parse_trace *cut)
 {
-    if (whole->refused + cut->refused != 400 + 431 ||
-        (whole->refused != 400 && whole->refused != 431)) {
+    if (!(for_its_form(whole->refused) && for_room(cut->refused)) &&
+        !(for_room(whole->refused) && for_its_form(cut->refused))) {
         return false;
     }
     const char *told = strstr(whole->text, "refused ");
