@@ -35,7 +35,8 @@ cell() { # cell NAME COMPILER CFLAGS...; the variables above say the rest
         return 0
     }
     mkdir -p build/matrix
-    if "$make" -s FLAVOUR="matrix/$name" LAYERS='base fiber' CC="$compiler" AR="$archiver" SWITCH="$switch" \
+    # Warnings are judged where the tree is built as usual: at link time gcc sees functions that are larger by inlining.
+    if "$make" -s CI= WERROR= FLAVOUR="matrix/$name" LAYERS='base fiber' CC="$compiler" AR="$archiver" SWITCH="$switch" \
         CFLAGS="$* -g" LDFLAGS="$ldflags" TESTS="$tests" ${extra[@]+"${extra[@]}"} test-unit \
         >"build/matrix/$name.log" 2>&1; then
         printf 'switch-matrix: %-22s %s tests in %s programs, %2d s\n' "$name" \
