@@ -88,13 +88,35 @@ static uint64_t room_of(const struct directory_change *change)
     return bytes;
 }
 
+/*
+ * room_shared - of that, the values that the old entry has as well: they are asked for although
+ * they stand, and given back at once, so they may go beyond what is left.
+ */
+static uint64_t room_shared(const struct directory_change *change,
+                            const struct directory_entry *old)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < change->entry->posting_count; i++) {
+        for (size_t j = 0; old != NULL && j < old->posting_count; j++) {
+            const struct directory_value *has = old->postings[j].value;
+            if (has->hash == change->values[i]->hash &&
+                slice_equal(has->name, change->values[i]->name) &&
+                slice_equal(has->value, change->values[i]->value)) {
+                bytes += has->bytes;
+            }
+        }
+    }
+    return bytes;
+}
+
 /* room_take - for the new entry in the place of the old one, and all its values. Returns 0; -ENOSPC. */
 static int room_take(struct directory *directory, const struct directory_change *change,
                      const struct directory_entry *old)
 {
     uint64_t bytes = room_of(change);
     uint64_t back = old != NULL ? old->bytes : 0;
-    if (bytes > back && !add_below(&directory->bytes, bytes - back, directory->bytes_max)) {
+    uint64_t max = directory->bytes_max + room_shared(change, old);
+    if (bytes > back && !add_below(&directory->bytes, bytes - back, max)) {
         return -ENOSPC;
     }
     if (old == NULL && !add_below(&directory->entries, 1, directory->entries_max)) {
@@ -215,6 +237,7 @@ static int copy_keys(const struct directory_value *value, struct arena *arena,
                      struct directory_found *found)
 {
     size_t count = value->count < DIRECTORY_FOUND_MAX ? value->count : DIRECTORY_FOUND_MAX;
+    size_t bytes = 0;
     found->total = value->count;
     found->keys = arena_alloc(arena, count * sizeof(struct slice));
     if (found->keys == NULL) {
@@ -222,6 +245,10 @@ static int copy_keys(const struct directory_value *value, struct arena *arena,
     }
     for (const struct list *at = value->postings.next; found->count < count; at = at->next) {
         struct slice key = container_of(at, struct posting, link)->entry->key;
+        bytes += key.length;
+        if (bytes > DIRECTORY_FOUND_BYTES) {
+            return 0;
+        }
         found->keys[found->count] = arena_copy(arena, key);
         if (found->keys[found->count].at == NULL) {
             return -ENOMEM;

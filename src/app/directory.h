@@ -25,11 +25,12 @@
 #include "base/slice.h"
 #include "fiber/mutex.h"
 
-#define DIRECTORY_KEY_MAX 128      /* bytes */
-#define DIRECTORY_ENTRY_MAX 4096   /* bytes of its JSON */
-#define DIRECTORY_ATTRIBUTES_MAX 8 /* indexed ones of an entry */
-#define DIRECTORY_ATTRIBUTE_MAX 64 /* bytes of a name, and of a value */
-#define DIRECTORY_FOUND_MAX 1000   /* keys that a search tells */
+#define DIRECTORY_KEY_MAX 128       /* bytes */
+#define DIRECTORY_ENTRY_MAX 4096    /* bytes of its JSON */
+#define DIRECTORY_ATTRIBUTES_MAX 8  /* indexed ones of an entry */
+#define DIRECTORY_ATTRIBUTE_MAX 64  /* bytes of a name, and of a value */
+#define DIRECTORY_FOUND_MAX 1000    /* keys that a search tells */
+#define DIRECTORY_FOUND_BYTES 32768 /* and how long they are together */
 
 #define DIRECTORY_CHAINS 65536u
 #define DIRECTORY_LOCKS 1024u
@@ -93,7 +94,7 @@ int directory_get(struct directory *directory, struct slice key, struct arena *a
 
 struct directory_found {
     size_t total; /* entries with that attribute */
-    size_t count; /* of keys: all of them, or the oldest DIRECTORY_FOUND_MAX */
+    size_t count; /* of keys: all of them, or the oldest, see DIRECTORY_FOUND_MAX */
     struct slice *keys;
 };
 

@@ -6,7 +6,7 @@
  *   GET /directory/7      -> what was put
  *   GET /directory?team=blue   -> {"count":1,"keys":["7"]}
  *
- * Indexed are the strings on the top level of an entry.
+ * Indexed are the strings on the top level of an entry; of those with the same name the last one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,11 +30,13 @@ static struct directory *directory_of(const struct http_exchange *exchange)
     return ((struct app *)exchange->context)->directory;
 }
 
-static bool is_utf8(struct slice s)
+/* is_text - UTF-8 without control characters, of which a search's answer would make six bytes each. */
+static bool is_text(struct slice s)
 {
     bool valid = true;
     while (s.length > 0 && valid) {
         size_t length = utf8_next(s, &valid);
+        valid = valid && (unsigned char)s.at[0] >= 0x20 && s.at[0] != 0x7f;
         s.at += length;
         s.length -= length;
     }
@@ -44,25 +46,9 @@ static bool is_utf8(struct slice s)
 bool directory_key_check(struct http_exchange *exchange)
 {
     struct slice key = exchange->params[0];
-    if (key.length > DIRECTORY_KEY_MAX || !is_utf8(key)) {
-        refuse(exchange, 400, SLICE("a key is at most 128 bytes of UTF-8"));
-        return false;
-    }
-    return true;
-}
-
-static void refuse_large(struct http_exchange *exchange)
-{
-    refuse(exchange, 413, SLICE("an entry is at most 4096 bytes"));
-}
-
-bool directory_put_check(struct http_exchange *exchange)
-{
-    if (!directory_key_check(exchange)) {
-        return false;
-    }
-    if (exchange->request->content_length > DIRECTORY_ENTRY_MAX) {
-        refuse_large(exchange);
+    if (key.length > DIRECTORY_KEY_MAX || !is_text(key)) {
+        refuse(exchange, 400,
+               SLICE("a key is at most 128 bytes of UTF-8, without control characters"));
         return false;
     }
     return true;
@@ -87,7 +73,7 @@ static int read_leaf(void *context, const struct json_leaf *leaf)
     }
     size_t at = 0;
     while (at < reading->count && !slice_equal(reading->attributes[at].name, name)) {
-        at++; /* of a name that comes twice the last counts */
+        at++; /* of strings with the same name the last one counts */
     }
     reading->status = 400;
     if (at == DIRECTORY_ATTRIBUTES_MAX) {
@@ -115,10 +101,7 @@ static bool read_entry(struct http_exchange *exchange, struct reading *reading)
 {
     struct slice body = exchange->request->body;
     struct json_error error = {.text = NULL};
-    if (body.length > DIRECTORY_ENTRY_MAX) {
-        refuse_large(exchange); /* it came in chunks */
-        return false;
-    }
+    _Static_assert(ROUTE_BODY_MAX <= DIRECTORY_ENTRY_MAX, "whatever comes fits");
     int result = json_flatten(body, read_leaf, reading, &error);
     if (result == 0) {
         return true;

@@ -23,7 +23,7 @@ static const struct route app_routes[] = {
     {HTTP_GET, "/fanout/{k}/{n}", fanout_handle, ROUTE_PARKS, fanout_check},
     {HTTP_GET, "/directory/{key}", directory_get_handle, ROUTE_PARKS, directory_key_check},
     {HTTP_PUT, "/directory/{key}", directory_put_handle, ROUTE_PARKS | ROUTE_BODY,
-     directory_put_check},
+     directory_key_check},
     {HTTP_DELETE, "/directory/{key}", directory_delete_handle, ROUTE_PARKS, directory_key_check},
     {HTTP_GET, "/directory", directory_find_handle, ROUTE_PARKS, directory_find_check},
     {HTTP_GET, "/actuator/health", health_handle, ROUTE_QUICK, NULL},

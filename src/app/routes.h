@@ -39,8 +39,6 @@ http_handler health_readiness_handle; /* health.c */
 
 /* directory_key_check, directory_find_check - 400 for a key, an attribute that cannot be. */
 bool directory_key_check(struct http_exchange *exchange);
-/* directory_put_check - likewise, and 413 for an entry whose Content-Length is too much. */
-bool directory_put_check(struct http_exchange *exchange);
 bool directory_find_check(struct http_exchange *exchange);
 
 /* pinned_check - a 404 without ringspun.demo.pinned; a 400 for another lock or absurd milliseconds. */

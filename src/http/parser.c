@@ -150,7 +150,7 @@ static int on_headers_complete(llhttp_t *llhttp)
 static int on_chunk_header(llhttp_t *llhttp)
 {
     struct parser *parser = parser_of(llhttp);
-    if (llhttp->content_length > parser->limits.body_bytes_max - parser->body_bytes) {
+    if (llhttp->content_length > parser__body_max(parser) - parser->body_bytes) {
         return parser__refuse(parser, 413, "body is too large");
     }
     return HPE_PAUSED;

@@ -57,7 +57,8 @@ struct parser {
 
     /* the message in work; the caller may read these */
     bool keep_body; /* set by the caller after HEAD (a client's parser: always): bytes are kept */
-    bool started;   /* some byte of it has come (leading empty lines do not count) */
+    uint64_t body_max; /* likewise: of this body, where that is less than the limit; 0: the limit */
+    bool started;      /* some byte of it has come (leading empty lines do not count) */
     bool head_complete; /* request or reply is filled, but for its body */
     bool complete;      /* MESSAGE was returned */
     union {

@@ -18,6 +18,13 @@ struct llhttp__internal_s;
 /* parser__refuse - note why (the first reason stands; a reply's is a 502, or a 503); returns -1. */
 int parser__refuse(struct parser *parser, int status, const char *message);
 
+/* parser__body_max - how long the body of the message in work may be. */
+static inline uint64_t parser__body_max(const struct parser *parser)
+{
+    uint64_t limit = parser->limits.body_bytes_max;
+    return parser->body_max > 0 && parser->body_max < limit ? parser->body_max : limit;
+}
+
 /* ---- parser_store.c */
 
 /* parser__head_reserve - make room for at least one more byte of the head. */

@@ -133,7 +133,7 @@ static size_t body_capacity_next(const struct parser *parser, size_t needed)
 
 static int body_add(struct parser *parser, struct slice bytes)
 {
-    if (bytes.length > parser->limits.body_bytes_max - parser->body_bytes) {
+    if (bytes.length > parser__body_max(parser) - parser->body_bytes) {
         return parser__refuse(parser, 413, "body is too large");
     }
     parser->body_bytes += bytes.length;

@@ -20,9 +20,12 @@ enum route_flags {
     ROUTE_QUICK = 0, /* never waits: responses in hand may leave together with its own */
     ROUTE_PARKS =
         1, /* may wait: earlier responses leave first, and a client that resets cancels it */
-    ROUTE_BODY = 2,   /* wants the request's body */
+    ROUTE_BODY = 2,   /* wants the request's body, of ROUTE_BODY_MAX bytes at most: else a 413 */
     ROUTE_SHALLOW = 4 /* with ROUTE_PARKS: its frames stay within the first page of the stack */
 };
+
+/* Bytes of a body that is kept for its handler. All others are read and dropped. */
+#define ROUTE_BODY_MAX 4096u
 
 struct route {
     enum http_method method; /* HTTP_GET serves HEAD as well */

@@ -207,7 +207,8 @@ static int respond(struct work *work, const struct http_response *response,
         return result;
     }
     struct slice body = {.at = response->body.at, .length = writer_body_length(response, framing)};
-    return conn_write(&work->session->conn, body, write_deadline_ns(work));
+    result = conn_write(&work->session->conn, body, write_deadline_ns(work));
+    return result == -ENOMEM ? -EPIPE : result; /* the head has left: nothing else may follow it */
 }
 
 /* A handler on its way to a platform thread. */
@@ -297,6 +298,7 @@ static enum read_result read_body(struct work *work, const struct route *route, 
         work->out_length = interim.length;
     }
     work->parser.keep_body = route != NULL && (route->flags & ROUTE_BODY) != 0;
+    work->parser.body_max = work->parser.keep_body ? ROUTE_BODY_MAX : 0; /* it comes in chunks */
     work->head_until_ns =
         fiber_current()->sched->now_ns + work->session->service->setup.head_timeout_ns;
     return read_on(work);
@@ -322,6 +324,22 @@ enum leave {
     LEAVE_LINGERING
 };
 
+/* find_route - who handles the request; NULL: it is refused, and the response is there. */
+static const struct route *find_route(struct work *work, struct http_exchange *exchange)
+{
+    uint64_t wall_ns = carrier_wall_ns(work->session->conn.carrier);
+    const struct route *route =
+        router_find(&work->session->service->setup.router, exchange, wall_ns);
+    if (route == NULL || (route->check != NULL && !route->check(exchange))) {
+        return NULL;
+    }
+    if ((route->flags & ROUTE_BODY) != 0 && exchange->request->content_length > ROUTE_BODY_MAX) {
+        http_respond_error(exchange, 413, SLICE("body is too large"), wall_ns);
+        return NULL;
+    }
+    return route;
+}
+
 /* exchange_one - one request and its response. Returns true when the connection persists. */
 static bool exchange_one(struct work *work, enum leave *leave)
 {
@@ -336,11 +354,7 @@ static bool exchange_one(struct work *work, enum leave *leave)
 
     enum read_result read = read_on(work);
     if (read == READ_HEAD || read == READ_REQUEST) {
-        route = router_find(&service->setup.router, &exchange,
-                            carrier_wall_ns(work->session->conn.carrier));
-        if (route != NULL && route->check != NULL && !route->check(&exchange)) {
-            route = NULL; /* refused: the response is there */
-        }
+        route = find_route(work, &exchange);
     }
     if (read == READ_HEAD) {
         read = read_body(work, route, &refused_early);

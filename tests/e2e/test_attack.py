@@ -71,6 +71,8 @@ class Drip:
 SLOW = {
     "heads": (HEAD + b"X-A: ", lambda sock: sock.send(b"a")),
     "bodies": (HEAD + b"Content-Length: 1000000\r\n\r\n", lambda sock: sock.send(b"a")),
+    "kept bodies": (b"PUT /directory/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n" + b" " * 3000,
+                    lambda sock: sock.send(b" ")),
     "readers": (request("/" + "a" * 7000) * 600, lambda sock: sock.recv(1)),
 }
 

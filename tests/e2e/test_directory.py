@@ -10,6 +10,7 @@ import pytest
 import procfs
 from loadtools import at_once
 from server import SANITIZED
+from wire import request
 
 PLATFORM = "--spring.threads.virtual.enabled=false"
 POLICIES = [pytest.param((), id="fibers"), pytest.param((PLATFORM, "--server.tomcat.threads.max=40"), id="platform")]
@@ -69,7 +70,8 @@ def test_an_entry_as_deep_as_is_allowed_is_read_on_a_fiber_s_stack(shared):
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"', b"null", b'{"a":1,}', b'{"a":"\xff"}', b"{}{}",
-                                  b'{"a":' + b"[" * 100 + b"]" * 100 + b"}",
+                                  b'{"a":' + b"[" * 100 + b"]" * 100 + b"}", b'{"a":"\\uZZZZblue"}', b'{"a\\u00g0":"b"}',
+                                  b'{"a":' + b"1" * 64 + b"}",
                                   json.dumps({f"a{i}": "x" for i in range(9)}).encode(),
                                   json.dumps({"a": "x" * 65}).encode(), json.dumps({"a" * 65: "x"}).encode()])
 def test_bad_entries_are_a_400_and_change_nothing(shared, body):
@@ -86,12 +88,42 @@ def test_bounds_and_methods(shared):
     assert shared.get("/directory/large", method="PUT", headers=["Transfer-Encoding: chunked"], body=in_chunks).status == 413
     assert shared.get("/directory/large").status == 404
     assert shared.get("/directory/" + "k" * 129).status == 400
-    assert shared.get("/directory/%ff").status == 400
+    assert shared.get("/directory/%ff").status == shared.get("/directory/a%01").status == shared.get("/directory/%7f").status == 400
     for query in ("", "?", "?a=1&b=2", "?=1", "?a=%zz", "?a=" + "x" * 65):
         assert shared.get("/directory" + query).status == 400, query
     for path, allowed in (("/directory/x", "GET, HEAD, PUT, DELETE, OPTIONS"), ("/directory?a=1", "GET, HEAD, OPTIONS")):
         response = shared.get(path, method="POST")
         assert (response.status, response.get("allow")) == (405, allowed)
+
+
+@pytest.mark.parametrize("chunks", [b"1001\r\n", b"fff\r\n" + b" " * 4095 + b"\r\n2\r\n"])
+def test_an_entry_in_chunks_was_kept_up_to_the_body_limit_of_a_megabyte(shared, chunks):
+    """The size of a chunk that is too much is refused at once, before its bytes."""
+    with shared.connect() as connection:
+        connection.send(request("/directory/x", method="PUT", headers=["Transfer-Encoding: chunked"]) + chunks)
+        assert connection.response().status == 413
+        connection.assert_closed()
+
+
+def test_an_entry_of_a_full_directory_could_not_be_put_again(start):
+    """The room that its values have is asked for once, not twice; what is larger stays out."""
+    server = start("--ringspun.directory.bytes-max=3300")
+    entry = {f"{name}" * 60: f"{name}" * 64 for name in "abcdefgh"}
+    assert put(server, "only", entry).status == 201
+    assert put(server, "other", {"a": "x" * 60}).status == 507
+    assert [put(server, "only", entry).status for _ in range(50)] == [204] * 50
+    assert put(server, "only", dict(entry, pad=["x" * 2000])).status == 507
+    assert put(server, "only", {"a": "x"}).status == 204
+    assert find(server, a="x")["keys"] == ["only"] and find(server, **{"b" * 60: "b" * 64})["count"] == 0
+
+
+def test_a_search_tells_at_most_32_kib_of_keys(start):
+    """And the count of all; the oldest come first."""
+    server = start()
+    keys = [f"{number:03}" + '"' * 125 for number in range(300)]
+    for key in keys:
+        assert put(server, key, {"a": "x"}).status == 201
+    assert find(server, a="x") == {"count": 300, "keys": keys[:32768 // 128]}
 
 
 def test_a_full_directory_is_a_507_and_takes_a_replacement(start):
