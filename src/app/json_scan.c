@@ -4,7 +4,12 @@
  */
 #include "app/json_scan.h"
 
+#include <ctype.h>
+
 #include "base/utf8.h"
+
+/* Characters of a number that cJSON reads. */
+#define NUMBER_MAX 63
 
 static bool json_scan_is_space(char c)
 {
@@ -84,6 +89,29 @@ static bool json_scan_is_number(struct slice word)
     return at == word.length;
 }
 
+/*
+ * How long the escape is that s begins with; 0: none of RFC 8259's. cJSON takes hexadecimal
+ * digits that are none for a NUL, which would end the string there.
+ */
+static size_t json_scan_escape(struct slice s)
+{
+    if (s.length < 2) {
+        return 1; /* the string is not closed, which the caller finds */
+    }
+    if (s.at[1] == '\0' || strchr("\"\\/bfnrtu", s.at[1]) == NULL) {
+        return 0;
+    }
+    if (s.at[1] != 'u') {
+        return 2;
+    }
+    for (size_t i = 2; i < 6; i++) {
+        if (i >= s.length || !isxdigit((unsigned char)s.at[i])) {
+            return 0;
+        }
+    }
+    return 6;
+}
+
 /* What is wrong within the closed string [from, to), or NULL. */
 static const char *json_scan_check_string(struct slice text, size_t from, size_t to, size_t *offset)
 {
@@ -101,7 +129,10 @@ static const char *json_scan_check_string(struct slice text, size_t from, size_t
         if (slice_starts_with(rest, SLICE("\\u0000"))) {
             return "a string holds \\u0000";
         }
-        i += rest.at[0] == '\\' && rest.length > 1 && rest.at[1] == '\\' ? 2 : length;
+        if (rest.at[0] == '\\' && (length = json_scan_escape(rest)) == 0) {
+            return "a backslash in a string is not followed by an escape";
+        }
+        i += length;
     }
     return NULL;
 }
@@ -111,10 +142,13 @@ static const char *json_scan_check_word(struct slice text, size_t from, size_t t
 {
     struct slice word = {.at = text.at + from, .length = to - from};
     if (slice_equal(word, SLICE("true")) || slice_equal(word, SLICE("false")) ||
-        slice_equal(word, SLICE("null")) || json_scan_is_number(word)) {
+        slice_equal(word, SLICE("null")) ||
+        (json_scan_is_number(word) && word.length <= NUMBER_MAX)) {
         return NULL;
     }
-    return "neither a string in quotes, nor a number, true, false or null";
+    return word.length > NUMBER_MAX
+               ? "a number is longer than 63 characters"
+               : "neither a string in quotes, nor a number, true, false or null";
 }
 
 const char *json_scan_check(struct slice text, size_t *offset)
