@@ -65,6 +65,6 @@ def url(port, path):
 
 
 def output_of(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600, check=False,
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=3600, check=False,
                           stdin=subprocess.DEVNULL)
     return done.stdout, done.stderr
