@@ -109,10 +109,21 @@ static void tell_cycle(struct text *text, const struct task *self, const struct 
     text_string(text, " ...");
 }
 
-/* closes_cycle - under the guard: would self, waiting for mutex, wait for itself? */
+/*
+ * closes_cycle - under the guard: would self, waiting for mutex, wait for itself?
+ *
+ * There may be a cycle without self: condition_wait cannot be refused its mutex. So one of the
+ * mutexes on the way is kept in mind, twice as long each time (Brent's search): met again, it
+ * is on such a cycle.
+ */
 static bool closes_cycle(const struct task *self, const struct mutex *mutex)
 {
-    while (mutex != NULL) {
+    const struct mutex *kept = NULL;
+    for (unsigned steps = 0, keep_at = 1; mutex != NULL && mutex != kept; steps++) {
+        if (steps == keep_at) {
+            kept = mutex;
+            keep_at *= 2;
+        }
         const struct task *owner = owner_of(mutex);
         if (owner == self || owner == NULL) {
             return owner == self;
@@ -120,6 +131,18 @@ static bool closes_cycle(const struct task *self, const struct mutex *mutex)
         mutex = owner->wants;
     }
     return false;
+}
+
+/* log_cycle - under the guard, which it gives up for the log. */
+static __attribute__((noinline)) void log_cycle(const struct task *self, const struct mutex *mutex)
+{
+    char line[LOG_LINE_MAX / 2];
+    struct text text;
+    text_init(&text, line, sizeof(line));
+    tell_cycle(&text, self, mutex);
+    pthread_mutex_unlock(&guard);
+    log_error("fiber.mutex", "deadlock: %s", line);
+    pthread_mutex_lock(&guard);
 }
 
 /* ------------------------------------------------------------ lock */
@@ -165,13 +188,9 @@ static __attribute__((noinline)) int lock_slowly(struct mutex *mutex, struct tas
         return 0;
     }
     if (unlikely(closes_cycle(self, mutex))) {
-        char line[LOG_LINE_MAX / 2];
-        struct text text;
-        text_init(&text, line, sizeof(line));
-        tell_cycle(&text, self, mutex);
+        log_cycle(self, mutex);
         unmark(mutex);
         pthread_mutex_unlock(&guard);
-        log_error("fiber.mutex", "deadlock: %s", line);
         return -EDEADLK;
     }
     struct task_wait wait = {.guard = &guard,
@@ -319,7 +338,12 @@ int condition_wait(struct condition *condition, uint64_t deadline_ns)
         result = self->wants == mutex ? 0 : result;
         wait.queue = &mutex->waiters;
         wait.waiting_for = mutex->name;
-        if (mark(mutex, self)) {
+        bool waits = mark(mutex, self);
+        if (waits && unlikely(closes_cycle(self, mutex))) {
+            log_cycle(self, mutex); /* all that can be done: it returns with the mutex held */
+            waits = mark(mutex, self);
+        }
+        if (waits) {
             self->wants = mutex;
             task__wait_through(self, &wait);
         } else {

@@ -342,6 +342,70 @@ static void test_a_wait_that_closes_a_cycle_is_refused_and_the_others_go_on(void
     }
 }
 
+static void hold_other_and_wait_for_a_signal(void *argument)
+{
+    struct actor *actor = argument;
+    assert_int_equal(mutex_lock(&other), 0);
+    assert_int_equal(mutex_lock(&mutex), 0);
+    actor->result = condition_wait(&condition, actor->deadline_ns);
+    assert_true(mutex_is_mine(&mutex));
+    mutex_unlock(&mutex);
+    mutex_unlock(&other);
+    actor->ended = true;
+}
+
+static void lock_both(void *argument)
+{
+    struct actor *actor = argument;
+    assert_int_equal(mutex_lock(&mutex), 0);
+    actor->result = mutex_lock_until(&other, actor->deadline_ns);
+    mutex_unlock(&mutex);
+    actor->ended = true;
+}
+
+static void close_a_cycle(void *argument)
+{
+    (void)argument;
+    actors[0].deadline_ns = kit_virtual_now_ns + 10 * NS_PER_MS;
+    actors[1].deadline_ns = kit_virtual_now_ns + 50 * NS_PER_MS;
+    actors[2].deadline_ns = kit_virtual_now_ns + 30 * NS_PER_MS;
+    spawn(0, hold_other_and_wait_for_a_signal);
+    spawn(1, lock_both);
+    pass(11 * NS_PER_MS); /* now each of the two waits for the other's */
+    spawn(2, lock_and_hold);
+    assert_false(actors[0].ended || actors[1].ended || actors[2].ended);
+    pass(20 * NS_PER_MS);
+    assert_int_equal(actors[2].result, -ETIMEDOUT);
+    pass(20 * NS_PER_MS);
+    assert_int_equal(actors[1].result, -ETIMEDOUT);
+    assert_int_equal(actors[0].result, -ETIMEDOUT);
+    assert_true(actors[0].ended && actors[1].ended);
+}
+
+static void log_a_late_cycle(void *argument)
+{
+    struct log_setup loud = {.level = LOG_INFO};
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    log_init(&loud);
+    close_a_cycle(argument);
+}
+
+static void test_a_cycle_that_a_condition_s_deadline_closed_held_all_locks_for_ever(void **state)
+{
+    (void)state;
+    char text[4096];
+    alarm(20); /* it was a loop */
+    close_a_cycle(NULL);
+    alarm(0);
+    memset(actors, 0, sizeof(actors));
+    assert_int_equal(kit_child(log_a_late_cycle, NULL, text, sizeof(text)), 0);
+    const char *line = strstr(text, "deadlock: Fiber[#");
+    if (line == NULL || strstr(line, " wants \"one\", held by Fiber[#") == NULL ||
+        strstr(line, ", which waits for \"other\", held by Fiber[#") == NULL) {
+        fail_msg("%s", text);
+    }
+}
+
 static void test_locking_ones_own_lock_again_is_a_deadlock(void **state)
 {
     (void)state;
@@ -682,6 +746,7 @@ int main(void)
         TEST(test_a_new_owner_runs_before_others_that_are_ready),
         TEST(test_try_lock_takes_what_is_free),
         TEST(test_a_wait_that_closes_a_cycle_is_refused_and_the_others_go_on),
+        TEST(test_a_cycle_that_a_condition_s_deadline_closed_held_all_locks_for_ever),
         TEST(test_locking_ones_own_lock_again_is_a_deadlock),
         TEST(test_signals_go_to_those_who_wait_in_their_order),
         TEST(test_a_wait_for_a_signal_ends_at_its_deadline_with_the_mutex_held),
