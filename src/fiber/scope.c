@@ -191,15 +191,17 @@ int scope_join_until(struct scope *scope, uint64_t deadline_ns)
                              .waiting_for = "scope",
                              .deadline_ns = deadline_ns};
     int result = 0;
+    bool decided = false;
     pthread_mutex_lock(&scope->guard);
     if (scope->live == 0) {
         pthread_mutex_unlock(&scope->guard);
     } else if ((result = task__wait(scope->owner, &wait)) != 0) {
+        decided = result == -ETIMEDOUT && scope->cancelled; /* only the others were waited for */
         cancel_children(scope);
         task__wait_through(scope->owner, &wait);
     }
     reap(scope);
-    return result != 0 ? result : outcome(scope);
+    return result != 0 && !decided ? result : outcome(scope);
 }
 
 int scope_join(struct scope *scope)

@@ -92,7 +92,8 @@ int scope_fork(struct scope *scope, struct scope_child *child, int (*run)(void *
  * @deadline_ns  CLOCK_MONOTONIC; 0 means none
  *
  * Returns  0; FAIL_FAST: the first child's error; FIRST_SUCCESS: when none succeeded
- *          the first error, -ECHILD without children; -ETIMEDOUT; -ECANCELED
+ *          the first error, -ECHILD without children; -ETIMEDOUT, unless one of these had
+ *          been decided by then and only the cancelled siblings were waited for; -ECANCELED
  * Parks    yes; a platform thread blocks
  */
 int scope_join(struct scope *scope) WARN_UNUSED;

@@ -408,6 +408,42 @@ static void test_errors_ends_and_deadlines_in_the_same_moment(void **state)
     on_both(race_cancels);
 }
 
+/* run_unhurried - a child that a cancel does not end. */
+static int run_unhurried(void *argument)
+{
+    (void)argument;
+    uint64_t until_ns = kit_clock_ns() + 60 * NS_PER_MS;
+    while (kit_clock_ns() < until_ns) {
+        if (fiber_current() != NULL) {
+            (void)fiber_park_through("nothing", until_ns);
+        } else {
+            struct timespec a_while = {.tv_nsec = (long)(10 * NS_PER_MS)};
+            (void)nanosleep(&a_while, NULL);
+        }
+    }
+    return -EPROTO;
+}
+
+static void decide_before_the_deadline(void)
+{
+    for (unsigned fails = 0; fails < 2; fails++) {
+        struct scope scope;
+        struct scope_child unhurried;
+        scope_open(&scope, "late-", fails ? SCOPE_FAIL_FAST : SCOPE_FIRST_SUCCESS);
+        must(scope_fork(&scope, &unhurried, run_unhurried, NULL) == 0);
+        fork_job(&scope, 0, NS_PER_MS, fails ? -EIO : 0);
+        must(scope_join_until(&scope, kit_clock_ns() + 30 * NS_PER_MS) == (fails ? -EIO : 0));
+        scope_close(&scope);
+    }
+}
+
+static void
+test_a_deadline_hid_what_was_decided_before_it_while_siblings_were_slow_to_end(void **state)
+{
+    (void)state;
+    on_both(decide_before_the_deadline);
+}
+
 /* ------------------------------------------------------------ the owner is cancelled */
 
 static struct fiber *waiting;
@@ -568,6 +604,8 @@ int main(void)
         cmocka_unit_test(test_a_cancel_goes_down_into_the_childrens_own_scopes),
         cmocka_unit_test(test_a_cancel_ends_the_wait_for_locks_and_permits),
         cmocka_unit_test(test_errors_ends_and_deadlines_in_the_same_moment),
+        cmocka_unit_test(
+            test_a_deadline_hid_what_was_decided_before_it_while_siblings_were_slow_to_end),
         cmocka_unit_test(test_who_cancels_the_owner_cancels_the_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
