@@ -33,11 +33,17 @@
 
 static bool limit_take(struct connection_limit *limit)
 {
-    if (limit == NULL || atomic_fetch_add(&limit->live, 1) < limit->max) {
+    if (limit == NULL) {
         return true;
     }
-    atomic_fetch_sub(&limit->live, 1);
-    return false;
+    /* Never beyond max, not even for a moment: another carrier would refuse for that. */
+    unsigned live = atomic_load(&limit->live);
+    do {
+        if (live >= limit->max) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&limit->live, &live, live + 1));
+    return true;
 }
 
 static void limit_give(struct connection_limit *limit)
@@ -315,7 +321,6 @@ static void deliver_poll(struct op *op, const struct op_event *event, void *owne
 
 static void wait_ready(struct acceptor *acceptor)
 {
-    acceptor->ready = false;
     if (acceptor->poll_op == NULL) {
         struct op_target target = {.deliver = deliver_poll, .owner = acceptor};
         struct ops *ops = &acceptor->carrier->ops;
@@ -340,6 +345,7 @@ static void acceptor_run(void *argument)
 
     for (;;) {
         bool draining = acceptor->draining; /* read before the queue is found empty */
+        acceptor->ready = false;            /* likewise: who comes while it parks in there counts */
         if (accept_some(acceptor) == 0) {
             fiber_yield();
         } else if (draining) {

@@ -211,6 +211,25 @@ static void test_out_of_descriptors_clients_are_told_503_and_nothing_spins(void 
     }
 }
 
+static void test_who_came_while_another_was_refused_got_neither_answer_nor_503(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 40 * ROUNDS; round++) {
+        start_world(round, 1, 1000);
+        kernel_knobs.descriptors = 3 + kernel_open_descriptors();
+        kernel_knobs.chop_percent = 0;
+        come(0, 1);
+        for (uint64_t turns = kernel_random(12); turns > 0; turns--) {
+            carrier_turn(&drive_carriers()[0]);
+        }
+        come(1, 2);
+        drive_pass(NS_PER_S);
+        assert_int_equal(status_heard(clients[0]), 503);
+        assert_int_equal(status_heard(clients[1]), 503);
+        server_stop(&server);
+    }
+}
+
 static void test_without_direct_slots_it_looks_ten_times_a_second(void **state)
 {
     (void)state;
@@ -310,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_a_carrier_that_lost_its_connections_gets_the_next_ones),
         cmocka_unit_test(test_beyond_the_limit_a_client_is_told_503_and_can_read_it),
         cmocka_unit_test(test_out_of_descriptors_clients_are_told_503_and_nothing_spins),
+        cmocka_unit_test(test_who_came_while_another_was_refused_got_neither_answer_nor_503),
         cmocka_unit_test(test_without_direct_slots_it_looks_ten_times_a_second),
         cmocka_unit_test(test_a_failed_accept_of_a_direct_slot_waits_too),
         cmocka_unit_test(test_without_memory_to_serve_a_client_is_told_503),
