@@ -64,8 +64,9 @@ static void deliver_watch(struct op *op, const struct op_event *event, void *own
     if (event->final) {
         conn->watch_op = NULL;
     }
-    /* The ring's poll tells of POLLRDHUP as well, unasked: a FIN alone is no reset. */
-    if (event->result > 0 && (event->result & (POLLERR | POLLHUP)) != 0) {
+    /* The ring's poll tells of POLLRDHUP as well, unasked: a FIN alone is no reset. Nor is
+     * POLLHUP alone, which means that both sides have finished. */
+    if (event->result > 0 && (event->result & POLLERR) != 0) {
         int error = sys_socket_error(conn->fd);
         conn__fail(conn, error < 0 ? error : -ECONNRESET);
     } else if (event->final && event->result >= 0 && conn->bound != NULL) {

@@ -175,6 +175,37 @@ static void test_a_half_closed_peer_does_not_make_the_loop_turn(void **state)
     }
 }
 
+static void run_linger(void *argument)
+{
+    bool *over = argument;
+    struct slice bytes;
+    assert_true(conn_peek(&conn, &bytes, 0) > 0);
+    conn_bind(&conn, fiber_current());
+    assert_int_equal(sleep_for(NS_PER_S), 0);
+    conn_bind(&conn, NULL);
+    conn_linger(&conn, 1 << 20, kernel_now_ns() + NS_PER_S);
+    *over = true;
+}
+
+static void test_the_end_of_both_sides_was_taken_for_a_reset_that_cut_the_lingering(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        static const char more[30000];
+        bool over = false;
+        struct kernel_file *peer = start_world(round);
+        drive_spawn("handler", run_linger, &over);
+        assert_int_equal(peer_send(peer, more, sizeof(more)), sizeof(more));
+        peer_finish(peer);
+        drive_pass(3 * NS_PER_S);
+        assert_true(over);
+        assert_int_equal(conn.error, 0);
+        assert_true(conn.finished);
+        stop_world();
+        assert_false(peer_got_reset(peer));
+    }
+}
+
 /* ------------------------------------------------------------ idling */
 
 struct idling {
@@ -275,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_a_reset_cancels_the_handler_at_once),
         cmocka_unit_test(test_a_fin_alone_does_not_cancel_and_a_later_reset_does),
         cmocka_unit_test(test_a_half_closed_peer_does_not_make_the_loop_turn),
+        cmocka_unit_test(test_the_end_of_both_sides_was_taken_for_a_reset_that_cut_the_lingering),
         cmocka_unit_test(test_an_interrupt_ends_idling_but_loses_no_byte),
         cmocka_unit_test(test_idling_ends_at_its_deadline),
         cmocka_unit_test(test_an_idle_connection_of_no_use_is_seen_whether_it_receives_or_not),

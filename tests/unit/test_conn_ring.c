@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,6 +45,20 @@ static void run_handler(void *argument)
     conn_close(&conn);
 }
 
+/* connect_pair - the server's end and the client's, whose close is a reset. */
+static void connect_pair(int listener, int pair[2])
+{
+    struct sockaddr_in address;
+    socklen_t length = sizeof(address);
+    struct linger reset = {.l_onoff = 1};
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    pair[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(pair[1], (struct sockaddr *)&address, length), 0);
+    pair[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(pair[0] >= 0);
+    assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+}
+
 /* When all that is through, the resets. */
 static void run_peers(void *unused)
 {
@@ -62,9 +77,13 @@ static void test_watching_hundreds_of_half_closed_peers_held_the_loop_for_ever(v
     struct log_setup quiet = {.level = LOG_OFF};
     log_init(&quiet);
     assert_int_equal(carrier_init(&carrier, &setup), 0);
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&any, sizeof(any)), 0);
+    assert_int_equal(listen(listener, 16), 0);
     for (unsigned i = 0; i < PEERS; i++) {
         int pair[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        connect_pair(listener, pair);
         assert_int_equal(shutdown(pair[1], SHUT_WR), 0);
         handlings[i] = (struct handling){.fd = pair[0], .peer = pair[1]};
         assert_non_null(fiber_spawn(&carrier.sched, (struct fiber_name){.prefix = "handler"},
@@ -78,6 +97,7 @@ static void test_watching_hundreds_of_half_closed_peers_held_the_loop_for_ever(v
         carrier_turn(&carrier);
     }
     alarm(0);
+    close(listener);
     assert_true(carrier.ring.overflows > 0); /* or this has shown nothing */
     for (unsigned i = 0; i < PEERS; i++) {
         assert_int_equal(handlings[i].slept, -ECANCELED);
