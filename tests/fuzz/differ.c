@@ -30,18 +30,18 @@ static bool for_its_form(int refused)
 
 static bool for_room(int refused)
 {
-    return refused == 431 || refused == 503;
+    return refused == 413 || refused == 431 || refused == 503;
 }
 
 /*
- * Text that is malformed and too much at that is refused for whichever the reader meets
- * first: a field has its place in the table from its first byte on that has come, and the
+ * Text that is malformed and too much at that, or too much in two ways, is refused for
+ * whichever the reader meets first: a field has its place in the table from its first byte on that has come, and the
  * limit of a chunk's extensions is looked at after each piece.
  */
 static bool refused_for_either(const struct parse_trace *whole, const struct parse_trace *cut)
 {
-    if (!(for_its_form(whole->refused) && for_room(cut->refused)) &&
-        !(for_room(whole->refused) && for_its_form(cut->refused))) {
+    if (!(for_its_form(whole->refused) || for_room(whole->refused)) ||
+        !(for_its_form(cut->refused) || for_room(cut->refused))) {
         return false;
     }
     const char *told = strstr(whole->text, "refused ");
