@@ -98,11 +98,9 @@ static uint64_t room_shared(const struct directory_change *change,
     uint64_t bytes = 0;
     for (size_t i = 0; i < change->entry->posting_count; i++) {
         for (size_t j = 0; old != NULL && j < old->posting_count; j++) {
-            const struct directory_value *has = old->postings[j].value;
-            if (has->hash == change->values[i]->hash &&
-                slice_equal(has->name, change->values[i]->name) &&
-                slice_equal(has->value, change->values[i]->value)) {
-                bytes += has->bytes;
+            const struct directory_value *new = change->values[i];
+            if (directory__value_is(old->postings[j].value, new->hash, new->name, new->value)) {
+                bytes += new->bytes;
             }
         }
     }

@@ -27,8 +27,7 @@ static struct directory_value **value_place(struct directory *directory, uint64_
                                             struct slice name, struct slice value)
 {
     struct directory_value **at = &directory->value_chains[directory__chain_of(hash)];
-    while (*at != NULL && ((*at)->hash != hash || !slice_equal((*at)->name, name) ||
-                           !slice_equal((*at)->value, value))) {
+    while (*at != NULL && !directory__value_is(*at, hash, name, value)) {
         at = &(*at)->next;
     }
     return at;

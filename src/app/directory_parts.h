@@ -60,6 +60,13 @@ static inline unsigned directory__lock_of(uint64_t hash)
     return (unsigned)(hash % DIRECTORY_LOCKS);
 }
 
+/* directory__value_is - is it that attribute with that value? */
+static inline bool directory__value_is(const struct directory_value *value, uint64_t hash,
+                                       struct slice name, struct slice text)
+{
+    return value->hash == hash && slice_equal(value->name, name) && slice_equal(value->value, text);
+}
+
 /* directory__put_behind - copy s to *at, which moves on. */
 static inline struct slice directory__put_behind(char **at, struct slice s)
 {

@@ -47,7 +47,6 @@ struct http_request {
     bool keep_alive;          /* the client lets the connection persist */
     bool expect_continue;     /* Expect: 100-continue, only true with HTTP/1.1 */
     bool has_body;            /* Content-Length above 0, or chunked */
-    uint64_t content_length;  /* 0: none, or chunked */
     struct slice method_text; /* as it was sent */
     struct slice target;      /* as it was sent */
     struct slice path;        /* of the target, percent-decoding not applied; "*" for OPTIONS * */

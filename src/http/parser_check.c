@@ -148,7 +148,6 @@ int parser__check_request(struct parser *parser)
     }
     request->keep_alive = is_persistent(&facts, request->version_minor);
     request->has_body = parser->chunked || parser->body_expected > 0;
-    request->content_length = parser->body_expected;
     if (parser->body_expected > parser->limits.body_bytes_max) {
         return parser__refuse(parser, 413, "body is too large");
     }

@@ -333,7 +333,7 @@ static const struct route *find_route(struct work *work, struct http_exchange *e
     if (route == NULL || (route->check != NULL && !route->check(exchange))) {
         return NULL;
     }
-    if ((route->flags & ROUTE_BODY) != 0 && exchange->request->content_length > ROUTE_BODY_MAX) {
+    if ((route->flags & ROUTE_BODY) != 0 && work->parser.body_expected > ROUTE_BODY_MAX) {
         http_respond_error(exchange, 413, SLICE("body is too large"), wall_ns);
         return NULL;
     }
