@@ -37,7 +37,7 @@ breaches=$(awk '
         }
         door["<ucontext.h>"] = "^fiber/";           door["<sys/ucontext.h>"] = "^fiber/"
         door["<liburing.h>"] = "^ring/";            door["<linux/io_uring.h>"] = "^ring/"
-        door["<llhttp.h>"] = "^http/parser[.]c$";   door["<cjson/cJSON.h>"] = "^app/"
+        door["<llhttp.h>"] = "^http/parser_llhttp[.]h$";   door["<cjson/cJSON.h>"] = "^app/"
     }
     {
         file = $1; at = $1 ":" $2; name = $3

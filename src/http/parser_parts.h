@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parser_parts.h - what the files of the parser share and nobody else calls:
- * parser.c drives llhttp, parser_store.c keeps what it finds in the arena,
- * parser_line.c judges a start line and parser_check.c a complete head.
+ * parser.c drives llhttp, parser_llhttp.c hears from it, parser_store.c keeps what it
+ * finds in the arena, parser_line.c judges a start line and parser_check.c a complete
+ * head.
  *
  * Where nothing else is said they return 0, or -1 after parser__refuse, which is
  * also what stops llhttp when one of its callbacks returns it.
@@ -12,7 +13,7 @@
 
 #include "http/parser.h"
 
-/* llhttp's state, the member llhttp of struct parser; only parser.c includes <llhttp.h>. */
+/* llhttp's state, the member llhttp of struct parser; only parser_llhttp.h includes <llhttp.h>. */
 struct llhttp__internal_s;
 
 /* parser__refuse - note why (the first reason stands; a reply's is a 502, or a 503); returns -1. */
